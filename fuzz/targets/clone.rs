@@ -32,6 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
         idle_ns: 1 << 40,
         chosen_before: first & 0x80 != 0,
         targets: [None; 2],
+        never: [None; 2],
         own: None,
     });
     let pace = [Pace::Wallclock, Pace::Causal, Pace::CausalThink][usize::from(second) % 3];
@@ -57,23 +58,28 @@ fuzz_target!(|bytes: &[u8]| {
             let replica = replicas.entry(id).or_insert_with(|| Replica::new(true));
             match event {
                 Event::Opened { .. } => {
+                    replica.settle_all(now, &mut comparison);
                     *replica = Replica::new(true);
-                    replica.connected();
+                    replica.connected(now);
                 }
                 Event::Said { bytes, answers, thought_ns, asked } => {
                     said += bytes.len() as u64;
-                    replica.say((bytes, 0), &mut None, (answers, thought_ns, asked), now);
+                    replica.say((bytes, 0), &mut None, (answers, thought_ns, asked), (now, now));
                 }
-                Event::Asked { number, line, protocol } => replica.asked(number, line, protocol),
+                Event::Asked { number, line, protocol } => replica.asked(number, line, protocol, &mut comparison),
+                Event::Greets => replica.greets(now, &mut comparison),
                 Event::AskedWhole { number, bodyless } => replica.asked_whole(number, bodyless, now),
+                Event::Holds { number, part } => replica.online_holds(number, part, &mut comparison),
                 Event::Answered { number, bytes, line, ended } => {
                     replica.online((number, bytes, line, ended), now, &mut comparison);
                 }
                 Event::Unframed => replica.unframed(&mut comparison),
+                Event::Unread => replica.unread(&mut comparison),
                 Event::ServerFinished => replica.server_finished(),
-                Event::Finished | Event::Cut => replica.finish(),
-                Event::Reset => replica.reset(now),
-                Event::Over => replica.over(),
+                Event::Finished { answers } => replica.finish(answers, now),
+                Event::Cut { answers } => replica.cut(answers, now),
+                Event::Reset { answers } => replica.reset(answers, now),
+                Event::Over { answers } => replica.over(answers, now),
             }
         });
         table.look(now, &mut |_, _| ());
@@ -86,6 +92,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     table.finish(now, &mut |_, _| ());
+    replicas.values_mut().for_each(|replica| replica.settle_all(now, &mut comparison));
+    assert_eq!(comparison.contradiction(), None);
     assert!(sent <= said);
     assert_eq!(said, table.bytes.delivered);
     let frames = table.frames;

@@ -112,7 +112,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let side = if longer & 2 == 2 { Side::Client } else { Side::Server };
     let cut = u32::from(longer >> 2);
-    let mut frame = Frame { data: data.to_vec(), wire_len: data.len() as u32 + cut };
+    let mut frame = Frame { data: data.to_vec(), wire_len: data.len() as u32 + cut, ..Frame::default() };
     let before = right(input, data);
     let verdict = edit(&mut frame, &plan, input, output, side);
     assert!(frame.data.len() <= frame.wire_len as usize);

@@ -30,6 +30,8 @@ pub struct Bench {
     pub quick: bool,
     /// Senders are real-time tasks.
     realtime: bool,
+    /// Senders are started as a user starts them.
+    as_users_do: AtomicBool,
     /// Senders are pinned here; everything else runs elsewhere.
     pub core: usize,
     /// How many there are, and all of them, as taskset(1) names them.
@@ -142,7 +144,21 @@ impl Bench {
         }
         let lab = Lab::two_hosts(&LabOptions::default())?;
         let _first = Arc::new(FirstOfSessions::new());
-        Ok(Bench { lab, runs, quick, realtime, core, core_count, cores, netdyno, peer, stop, _first })
+        let as_users_do = AtomicBool::new(false);
+        Ok(Bench {
+            lab,
+            runs,
+            quick,
+            realtime,
+            as_users_do,
+            core,
+            core_count,
+            cores,
+            netdyno,
+            peer,
+            stop,
+            _first,
+        })
     }
 
     /// The same with a cable of several queues.
@@ -153,6 +169,7 @@ impl Bench {
             cores: self.cores.clone(),
             netdyno: self.netdyno.clone(),
             stop: Arc::clone(&self.stop),
+            as_users_do: AtomicBool::new(self.as_users_do.load(Ordering::Relaxed)),
             _first: Arc::clone(&self._first),
             ..*self
         })
@@ -163,6 +180,11 @@ impl Bench {
         let receiver = &self.lab.receiver;
         let namespace = receiver.namespace.as_fd().as_raw_fd();
         format!("{}@/proc/{}/fd/{namespace}", receiver.interface, std::process::id())
+    }
+
+    /// From now on senders are ordinary programs, or are no longer.
+    pub fn as_users_do(&self, so: bool) {
+        self.as_users_do.store(so, Ordering::Relaxed);
     }
 
     /// Was the bench interrupted? Ends whatever asks.
@@ -181,6 +203,7 @@ impl Bench {
         let core = self.core.to_string();
         let own = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
         let mut line = match self.realtime {
+            _ if self.as_users_do.load(Ordering::Relaxed) => own(&["nice", "-n", "0"]),
             true => own(&["chrt", "-f", &PRIORITY.to_string()]),
             false => own(&["nice", "-n", "-20"]),
         };

@@ -6,6 +6,7 @@
 //! shown as missed and is no error.
 
 mod bench;
+mod busy;
 mod cores;
 mod cost;
 mod document;
@@ -83,6 +84,8 @@ enum Case {
     Pacing,
     /// The same for live frames, at higher rates.
     LivePacing,
+    /// What is sent on a machine that does something else, too.
+    Busy,
     /// The share of a core that a slow stream takes.
     Cpu,
     /// Memory of large captures, and how soon they start.
@@ -107,6 +110,7 @@ impl Case {
             Case::Screen => watching::run(bench),
             Case::Pacing => pacing::run(bench),
             Case::LivePacing => pacing::live(bench),
+            Case::Busy => busy::run(bench),
             Case::Cpu => cost::cpu(bench),
             Case::Memory => cost::memory(bench),
             Case::Files => files::run(bench),

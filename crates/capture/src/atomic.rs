@@ -1,14 +1,19 @@
 //! A file that appears under its name only when it is complete.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::{FlockOperation, OFlags};
+
 /// A file being written under a temporary name in its own folder. [`finish`](Self::finish) gives it its name, in
-/// one step that replaces what was there; dropping it unfinished removes it. What is not a regular file
+/// one step that replaces what was there; dropping it unfinished removes it. What a killed process left of one goes when the next
+/// of that name begins. What is not a regular file
 /// (`/dev/null`, a pipe) is written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -37,9 +42,10 @@ impl AtomicFile {
             Err(_) => None,
         };
         let Some(name) = path.file_name() else { return Err(ErrorKind::InvalidFilename.into()) };
+        sweep(&path, name);
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let mut temporary = std::ffi::OsString::from(".");
+            let mut temporary = OsString::from(".");
             temporary.push(name);
             temporary.push(format!(".{}-{number}.part", std::process::id()));
             let temporary = path.with_file_name(temporary);
@@ -51,6 +57,8 @@ impl AtomicFile {
             }
             match options.open(&temporary) {
                 Ok(file) => {
+                    // For as long as it is open: nobody takes it for one that was left behind. Not all file systems can.
+                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
                     let made = AtomicFile { file, names: Some((temporary, path)) };
                     if let Some(replaced) = &replaced {
                         report::place::take_over(&made.file, replaced)?;
@@ -79,7 +87,7 @@ impl AtomicFile {
             };
         }
         let mut options = OpenOptions::new();
-        options.write(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         match new {
             true => options.create_new(true),
             false => options.create(true).truncate(true),
@@ -94,6 +102,20 @@ impl AtomicFile {
     pub fn stdout() -> io::Result<AtomicFile> {
         let file = io::stdout().as_fd().try_clone_to_owned()?.into();
         Ok(AtomicFile { file, names: None })
+    }
+
+    /// Shortens a file by so many of the bytes written last.
+    ///
+    /// # Errors
+    /// It is no file, or cannot be shortened.
+    pub fn take_back(&mut self, bytes: u64) -> io::Result<()> {
+        use std::io::Seek;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let end = self.file.stream_position()?.saturating_sub(bytes);
+        self.file.set_len(end)?;
+        self.file.seek(io::SeekFrom::Start(end)).map(|_| ())
     }
 
     /// Gives the file its name.
@@ -112,6 +134,35 @@ impl AtomicFile {
     }
 }
 
+/// Takes away what killed processes left behind of files that were to have this name: of this user, written by nobody any more.
+fn sweep(path: &Path, name: &OsStr) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let user = rustix::process::geteuid().as_raw();
+    for entry in entries.flatten() {
+        let Some(process) = part_of(&entry.file_name(), name) else { continue };
+        let path = entry.path();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+        let Ok(file) = options.open(&path) else { continue };
+        let is_ours = file.metadata().is_ok_and(|data| data.is_file() && data.uid() == user);
+        // One that is being written is locked. The process is asked for, too, for where files cannot be locked.
+        let is_left = !Path::new("/proc").join(process.to_string()).exists()
+            && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if is_ours && is_left {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The process that writes or wrote this temporary file of a file of that name: `.NAME.PROCESS-NUMBER.part`.
+fn part_of(entry: &OsStr, name: &OsStr) -> Option<u32> {
+    let rest = entry.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?.strip_prefix(b".")?;
+    let (process, number) = std::str::from_utf8(rest.strip_suffix(b".part")?).ok()?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    process.parse().ok()
+}
+
 /// Whether a resolved path is still a link: one of the kernel's, to what has no name (`/dev/stdout`, where that is a pipe).
 fn is_of_the_kernel(path: &Path) -> bool {
     path.starts_with("/proc")
@@ -126,7 +177,7 @@ fn open_directly(path: &Path, seen: &Metadata) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     if !is_of_the_kernel(path) {
-        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
     }
     let file = options.open(path)?;
     let data = file.metadata()?;
@@ -146,7 +197,7 @@ impl AtomicFile {
         const MOST: u32 = 100_000;
         self.file.flush()?;
         let Some((temporary, name)) = self.names.take() else { return Ok(()) };
-        let part = |of: Option<&std::ffi::OsStr>| of.unwrap_or_default().to_owned();
+        let part = |of: Option<&OsStr>| of.unwrap_or_default().to_owned();
         let (stem, ending) = (part(name.file_stem()), part(name.extension()));
         let mut free = name.clone();
         let mut number = 1;
@@ -212,6 +263,35 @@ mod tests {
         file.write_all(b"new").unwrap();
         file.finish().unwrap();
         assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"new"[..], 1));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_taken_away_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.pcap");
+        // No process has a number beyond the kernel's greatest (2^22).
+        let left = [".out.pcap.4194305-0.part", ".out.pcap.4294967295-17.part"];
+        let others = [
+            ".out.pcap.1-0.part",
+            ".other.pcap.4194305-0.part",
+            ".out.pcap.4194305-x.part",
+            "out.pcap.4194305-0.part",
+            ".out.pcap.bak.4194305-0.part",
+        ];
+        let locked = ".out.pcap.4194306-0.part";
+        for name in left.iter().chain(&others).chain([&locked]) {
+            fs::write(folder.path().join(name), "part").unwrap();
+        }
+        let held = File::open(folder.path().join(locked)).unwrap();
+        rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        AtomicFile::create(&path).unwrap().finish().unwrap();
+        let is_there = |name: &&str| folder.path().join(name).exists();
+        assert!(!left.iter().any(is_there));
+        assert!(others.iter().all(|name| is_there(name)) && is_there(&locked));
+        // Two that are written at once leave each other alone.
+        let (first, second) = (AtomicFile::create(&path).unwrap(), AtomicFile::create(&path).unwrap());
+        first.finish().unwrap();
+        second.finish().unwrap();
     }
 
     #[test]

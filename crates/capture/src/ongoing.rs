@@ -71,6 +71,8 @@ pub struct Ongoing {
     since_ns: u64,
     length: u64,
     flushed: Instant,
+    /// Packets of each interface that were taken and did not get into the file, with their bytes, since that was last asked.
+    lost: Vec<(u64, u64)>,
 }
 
 impl Ongoing {
@@ -98,6 +100,7 @@ impl Ongoing {
             since_ns: now,
             length: 0,
             flushed: since,
+            lost: Vec::new(),
         };
         // Whoever reads it meanwhile sees at once what it is.
         ongoing.flush()?;
@@ -166,7 +169,32 @@ impl Ongoing {
     pub fn flush(&mut self) -> Result<(), CaptureError> {
         self.flushed = Instant::now();
         self.length += self.writer.waiting() as u64;
-        self.writer.flush()
+        let flushed = self.writer.flush();
+        if flushed.is_err() {
+            self.mend();
+        }
+        flushed
+    }
+
+    /// After a failed write: the file ends behind its last whole block, and what did not get into it is known.
+    fn mend(&mut self) {
+        let Some((torn, file)) = self.writer.take_torn() else { return };
+        // Of a pipe nothing can be taken back.
+        let _ = file.take_back(torn.behind);
+        self.length = self.length.saturating_sub(torn.behind);
+        if self.lost.len() < torn.lost.len() {
+            self.lost.resize(torn.lost.len(), (0, 0));
+        }
+        for ((packets, bytes), (more, of)) in self.lost.iter_mut().zip(torn.lost) {
+            *packets += more;
+            *bytes += of;
+        }
+    }
+
+    /// Packets of each interface that were taken ([`write`](Self::write)) and could not be written, with their captured bytes,
+    /// since this was last asked.
+    pub fn take_lost(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.lost)
     }
 
     fn next_file(&mut self, now: u64) -> Result<(), CaptureError> {

@@ -14,6 +14,8 @@ pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
 pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const KUZNETZOV: u32 = 0xa1b2_cd34;
 pub(crate) const HEADER: usize = 24;
+/// In the link type's upper half: the length of the frame check sequence is told, in 16-bit words from bit 28 on.
+pub(crate) const HAS_FCS: u32 = 0x0400_0000;
 pub(crate) const RECORD: usize = 16;
 /// Kuznetzov's records add interface index (4), protocol (2), packet type (1) and a byte of padding.
 const KUZNETZOV_RECORD: usize = 24;
@@ -74,7 +76,7 @@ impl Pcap {
             interface: Interface {
                 // The upper half says whether frames carry their FCS: bit 26, its length in 16-bit words above.
                 link: LinkType(link as u16),
-                fcs_len: if link & 0x0400_0000 != 0 { (link >> 28) as u8 * 2 } else { 0 },
+                fcs_len: if link & HAS_FCS != 0 { (link >> 28) as u8 * 2 } else { 0 },
                 snaplen,
                 ..Interface::default()
             },
@@ -118,6 +120,7 @@ impl Pcap {
             data,
             wire_len,
             interface: 0,
+            fcs_len: None,
         }))
     }
 }

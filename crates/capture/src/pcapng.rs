@@ -28,9 +28,11 @@ const CUSTOM: [u32; 2] = [0x0000_0bad, 0x4000_0bad];
 pub(crate) const IF_NAME: u16 = 2;
 pub(crate) const IF_SPEED: u16 = 8;
 pub(crate) const IF_TSRESOL: u16 = 9;
-const IF_FCSLEN: u16 = 13;
+pub(crate) const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
 pub(crate) const COMMENT: u16 = 1;
+/// Of packets (section 4.3): bits 5 to 8 are the length of the frame check sequence, 0 if it is not told.
+const EPB_FLAGS: u16 = 2;
 pub(crate) const SHB_HARDWARE: u16 = 2;
 pub(crate) const SHB_OS: u16 = 3;
 pub(crate) const SHB_APPLICATION: u16 = 4;
@@ -60,6 +62,8 @@ const PACKET_BLOCK: &str = "packet";
 
 /// What the three kinds of packet block say.
 struct Packet {
+    /// The block's type.
+    block: u32,
     /// Within the section.
     interface: u32,
     ticks: Option<u64>,
@@ -193,6 +197,7 @@ impl Pcapng {
                     let block = input.peek();
                     let field = |at| u32_at(block, at, self.big_endian);
                     let packet = Packet {
+                        block: kind,
                         interface: match kind {
                             ENHANCED_PACKET => field(8),
                             // The obsolete block has a count of drops beside a shorter number.
@@ -213,7 +218,8 @@ impl Pcapng {
                         _ => wire_len,
                     };
                     notes.untimed += 1;
-                    let packet = Packet { interface: 0, ticks: None, captured, wire_len, data_at: 12 };
+                    let packet =
+                        Packet { block: kind, interface: 0, ticks: None, captured, wire_len, data_at: 12 };
                     return self.take(packet, length, input, interfaces, notes).map(Some);
                 }
                 SECTION_HEADER => {
@@ -261,7 +267,7 @@ impl Pcapng {
         interfaces: &[Interface],
         notes: &mut Notes,
     ) -> Result<Raw, Fault> {
-        let Packet { interface, ticks, captured, wire_len, data_at } = packet;
+        let Packet { block, interface, ticks, captured, wire_len, data_at } = packet;
         let Some(timing) = self.timings.get(interface as usize) else {
             return Err(Fault::UnknownInterface { interface, known: self.timings.len() as u32 });
         };
@@ -282,8 +288,27 @@ impl Pcapng {
             notes.odd_times += u64::from(odd);
             time
         });
+        let options_at = data_at + captured.next_multiple_of(4);
+        let fcs_len = match options_at + 12 <= length && block == ENHANCED_PACKET {
+            true => self.fcs_of(input.peek(), options_at as usize, length),
+            false => None,
+        };
         let start = input.consume(length as usize).start + data_at as usize;
-        Ok(Raw { time_ns, data: start..start + captured as usize, wire_len, interface: interface as u32 })
+        Ok(Raw {
+            fcs_len,
+            time_ns,
+            data: start..start + captured as usize,
+            wire_len,
+            interface: interface as u32,
+        })
+    }
+
+    /// The length of a packet's frame check sequence, where its options tell it.
+    #[cold]
+    fn fcs_of(&self, block: &[u8], at: usize, length: u32) -> Option<u8> {
+        let flags = self.options(block, at, length).find(|(code, _)| *code == EPB_FLAGS)?.1;
+        let flags = u32_at(flags, 0, self.big_endian);
+        Some((flags >> 5 & 15) as u8).filter(|length| *length > 0)
     }
 
     /// Checks a block's length, brings all of it to hand and compares its tail.

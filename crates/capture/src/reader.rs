@@ -23,10 +23,14 @@ pub struct Record<'a> {
     /// Nanoseconds since 1970. Times outside 1970 to 2554 are held to that range and counted
     /// ([`Notes::odd_times`]); a packet without a time stamp has that of the one before it.
     pub time_ns: u64,
-    /// The captured bytes.
+    /// The captured bytes, without a frame check sequence that the file says it has, and no more than the packet had.
     pub data: &'a [u8],
-    /// How many bytes the packet had on the wire. May be more than were captured (and, in odd files, fewer).
+    /// How many bytes the packet had on the wire, without its frame check sequence. May be more than were captured.
     pub wire_len: u32,
+    /// What was captured of the frame check sequence, in files that have it.
+    pub fcs: &'a [u8],
+    /// Its length on the wire; 0 in files that do not say that they have it.
+    pub fcs_len: usize,
     /// What stands at its first byte.
     pub link: LinkType,
     /// Index into [`Reader::interfaces`].
@@ -42,7 +46,7 @@ pub struct Notes {
     pub zero_length: u64,
     /// Fewer bytes captured than were on the wire.
     pub truncated: u64,
-    /// More bytes captured than were on the wire.
+    /// More bytes captured than were on the wire: what is beyond is left out.
     pub longer_than_wire: u64,
     /// More bytes captured than the file's snap length allows.
     pub over_snaplen: u64,
@@ -68,6 +72,8 @@ pub(crate) struct Raw {
     pub(crate) data: Range<usize>,
     pub(crate) wire_len: u32,
     pub(crate) interface: u32,
+    /// The length of this packet's frame check sequence, where it says so itself.
+    pub(crate) fcs_len: Option<u8>,
 }
 
 enum Decoder {
@@ -250,13 +256,25 @@ impl Reader {
         let time_ns = raw.time_ns.unwrap_or(self.last_time);
         notes.time_backwards += u64::from(time_ns < self.last_time);
         self.last_time = time_ns;
-        notes.truncated += u64::from(data.len() < raw.wire_len as usize);
-        notes.longer_than_wire += u64::from(data.len() > raw.wire_len as usize);
+        // Some writers leave the length on the wire empty.
+        let wire_len = if raw.wire_len == 0 { data.len() as u32 } else { raw.wire_len };
+        notes.truncated += u64::from(data.len() < wire_len as usize);
+        notes.longer_than_wire += u64::from(data.len() > wire_len as usize);
+        let data = data.get(..wire_len as usize).unwrap_or(data);
+        // What receivers of 802.11 say of a check sequence stands in front of each frame, and is heeded there.
+        let fcs_len = match interface.link.is_wifi() {
+            true => 0,
+            false => usize::from(raw.fcs_len.unwrap_or(interface.fcs_len)).min(wire_len as usize),
+        };
+        let wire_len = wire_len - fcs_len as u32;
+        let (data, fcs) = data.split_at(data.len().min(wire_len as usize));
         notes.zero_length += u64::from(data.is_empty());
         Ok(Some(Record {
             time_ns,
             data,
-            wire_len: raw.wire_len,
+            wire_len,
+            fcs,
+            fcs_len,
             link: interface.link,
             interface: raw.interface,
             number: self.number,

@@ -87,6 +87,43 @@ pub struct Writer<W: Write> {
     /// Behind the first `pad` bytes, which bring the rest to the start of a page.
     batch: Vec<u8>,
     pad: usize,
+    torn: Option<Torn>,
+}
+
+/// What became of a batch of pcapng blocks that could be written in part only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Torn {
+    /// Bytes that were written behind the last whole block.
+    pub(crate) behind: u64,
+    /// Packets that did not get into the file whole, by interface: how many, and their captured bytes.
+    pub(crate) lost: Vec<(u64, u64)>,
+}
+
+impl Torn {
+    /// Of blocks, the first `written` bytes of which got into the file.
+    fn of(blocks: &[u8], written: usize) -> Torn {
+        let mut torn = Torn::default();
+        let (mut at, mut whole) = (0, 0);
+        while let Some(block) = blocks.get(at..).filter(|rest| rest.len() >= 12) {
+            let length = pcap::u32_at(block, 4, false) as usize;
+            let end = at + length.max(12);
+            if end <= written {
+                whole = end;
+            } else if pcap::u32_at(block, 0, false) == pcapng::ENHANCED_PACKET {
+                let interface = pcap::u32_at(block, 8, false) as usize;
+                if torn.lost.len() <= interface {
+                    torn.lost.resize(interface + 1, (0, 0));
+                }
+                if let Some((packets, bytes)) = torn.lost.get_mut(interface) {
+                    *packets += 1;
+                    *bytes += u64::from(pcap::u32_at(block, 20, false));
+                }
+            }
+            at = end;
+        }
+        torn.behind = (written - whole) as u64;
+        torn
+    }
 }
 
 /// A capture file being written, see [`Writer::create`].
@@ -106,12 +143,18 @@ impl<W: Write> Writer<W> {
     /// Starts a capture of one interface with packets of type `link`. Nothing is on its way before
     /// [`finish`](Self::finish) or a full batch.
     pub fn new(output: W, format: FileFormat, link: LinkType) -> Writer<W> {
+        Writer::with_fcs(output, format, link, 0)
+    }
+
+    /// The same of packets that end with a frame check sequence of so many bytes (an even number up to 14), which the file
+    /// says.
+    pub fn with_fcs(output: W, format: FileFormat, link: LinkType, fcs_len: u8) -> Writer<W> {
         let mut writer = Writer::without_interface(output, format);
         match format {
             FileFormat::Pcapng => {
-                writer.describe(&Interface { link, ..Interface::default() });
+                writer.describe(&Interface { link, fcs_len, ..Interface::default() });
             }
-            _ => writer.pcap_header(link),
+            _ => writer.pcap_header(link, fcs_len),
         }
         writer
     }
@@ -160,10 +203,10 @@ impl<W: Write> Writer<W> {
             batch.extend(u64::MAX.to_le_bytes());
             batch.extend(28u32.to_le_bytes());
         }
-        Writer { output, name: "output".into(), format, interfaces: 0, records: 0, batch, pad }
+        Writer { output, name: "output".into(), format, interfaces: 0, records: 0, batch, pad, torn: None }
     }
 
-    fn pcap_header(&mut self, link: LinkType) {
+    fn pcap_header(&mut self, link: LinkType, fcs_len: u8) {
         let magic = match self.format {
             FileFormat::PcapMicroseconds => pcap::MICROSECONDS,
             _ => pcap::NANOSECONDS,
@@ -172,7 +215,8 @@ impl<W: Write> Writer<W> {
         self.batch.extend([2, 0, 4, 0]);
         self.batch.extend([0; 8]);
         self.batch.extend(MAX_CAPTURED.to_le_bytes());
-        self.batch.extend(u32::from(link.0).to_le_bytes());
+        let fcs = if fcs_len > 0 { pcap::HAS_FCS | u32::from(fcs_len / 2 & 15) << 28 } else { 0 };
+        self.batch.extend((u32::from(link.0) | fcs).to_le_bytes());
         self.interfaces = 1;
     }
 
@@ -200,8 +244,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type and snap length are
-    /// kept; times are always nanoseconds. Only pcapng can have more than one.
+    /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type, snap length and
+    /// length of the frame check sequence are kept; times are always nanoseconds. Only pcapng can have more than one.
     ///
     /// # Errors
     /// The format has one interface only, or it cannot be written.
@@ -225,6 +269,9 @@ impl<W: Write> Writer<W> {
             option(&mut body, pcapng::IF_SPEED, &speed.to_le_bytes());
         }
         option(&mut body, pcapng::IF_TSRESOL, &[9]);
+        if interface.fcs_len > 0 {
+            option(&mut body, pcapng::IF_FCSLEN, &[interface.fcs_len]);
+        }
         option(&mut body, 0, &[]);
         self.block(pcapng::INTERFACE_DESCRIPTION, &body);
         self.interfaces += 1;
@@ -381,9 +428,17 @@ impl<W: Write> Writer<W> {
 
     fn flush_first(&mut self, count: usize) -> Result<(), CaptureError> {
         let range = self.pad..self.batch.len().min(self.pad + count);
-        let written = self.output.write_all(self.batch.get(range.clone()).unwrap_or(&[]));
+        let (written, result) = write_some(&mut self.output, self.batch.get(range.clone()).unwrap_or(&[]));
+        if result.is_err() && self.format == FileFormat::Pcapng {
+            self.torn = Some(Torn::of(self.batch.get(self.pad..).unwrap_or(&[]), written));
+        }
         self.batch.drain(range);
-        written.map_err(|source| CaptureError::writing(self.name.clone(), source))
+        result.map_err(|source| CaptureError::writing(self.name.clone(), source))
+    }
+
+    /// What a failed write left half done, once, and where it goes.
+    pub(crate) fn take_torn(&mut self) -> Option<(Torn, &mut W)> {
+        self.torn.take().map(|torn| (torn, &mut self.output))
     }
 
     /// How many packets were written.
@@ -400,6 +455,20 @@ impl<W: Write> Writer<W> {
         self.output.flush().map_err(|source| CaptureError::writing(self.name.clone(), source))?;
         Ok(self.output)
     }
+}
+
+/// Writes bytes, and says how many were written where not all were.
+fn write_some(output: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match output.write(rest) {
+            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (done, Err(error)),
+        }
+    }
+    (done, Ok(()))
 }
 
 /// Where a capture file goes, and through what.
@@ -468,9 +537,22 @@ impl FileWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: &Path, format: FileFormat, link: LinkType) -> Result<FileWriter, CaptureError> {
+        FileWriter::create_with_fcs(path, format, link, 0)
+    }
+
+    /// The same of packets that end with a frame check sequence, see [`Writer::with_fcs`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn create_with_fcs(
+        path: &Path,
+        format: FileFormat,
+        link: LinkType,
+        fcs_len: u8,
+    ) -> Result<FileWriter, CaptureError> {
         let output = Output::create(path)
             .map_err(|source| CaptureError::writing(path.display().to_string(), source))?;
-        let mut writer = Writer::new(output, format, link);
+        let mut writer = Writer::with_fcs(output, format, link, fcs_len);
         writer.name = path.display().to_string();
         Ok(writer)
     }
@@ -510,6 +592,61 @@ impl Output {
         match target {
             Target::File(file) => file.finish(),
             Target::Stdout(mut stdout) => stdout.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+
+    /// Takes so many bytes, in parts, and then is full.
+    struct Full(Vec<u8>, usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(1000).min(self.1 - self.0.len());
+            if count == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0.extend(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_did_not_get_into_a_full_file_is_known_to_the_packet() {
+        for room in (200..6000).step_by(37) {
+            let mut writer = Writer::of_section(Full(Vec::new(), room), &Section::default());
+            for _ in 0..2 {
+                writer.add_interface(&Interface::default()).unwrap();
+            }
+            for number in 0..60 {
+                writer.write_on(number % 2, u64::from(number), &[7; 61], 61).unwrap();
+                writer.write_noted(1, u64::from(number), &[7; 3], 61, "noted").unwrap();
+            }
+            let whole = writer.waiting();
+            let told = writer.flush();
+            let Some((torn, file)) = writer.take_torn() else {
+                assert!(told.is_ok() && room >= whole, "{room}");
+                continue;
+            };
+            assert!(told.is_err() && room < whole, "{room}");
+            let sound = file.0[..room - torn.behind as usize].to_vec();
+            let mut reader = Reader::from_read(Box::new(io::Cursor::new(sound)), "full").unwrap();
+            let mut there = [(0, 0); 2];
+            while let Some(record) = reader.next_record().expect("whole blocks") {
+                let of = &mut there[record.interface as usize];
+                *of = (of.0 + 1, of.1 + record.data.len() as u64);
+            }
+            let lost = |at: usize| torn.lost.get(at).copied().unwrap_or_default();
+            let all = [0, 1].map(|at| (there[at].0 + lost(at).0, there[at].1 + lost(at).1));
+            assert_eq!(all, [(30, 30 * 61), (90, 30 * 61 + 60 * 3)], "{room}");
         }
     }
 }

@@ -71,6 +71,62 @@ fn the_link_field_may_also_tell_an_fcs_length() {
 }
 
 #[test]
+fn a_frame_check_sequence_stands_apart_from_the_packet() {
+    // Two whole packets, one without half of its check sequence, one shorter than that.
+    let mut pcap = LITTLE.pcap_header(0xa1b2_c3d4, 65535, 0x2400_0001);
+    pcap.extend(LITTLE.pcap_record(1, 0, b"packetFCS!", 10));
+    pcap.extend(LITTLE.pcap_record(1, 0, b"packetFC", 10));
+    pcap.extend(LITTLE.pcap_record(1, 0, b"pack", 10));
+    pcap.extend(LITTLE.pcap_record(1, 0, b"abc", 3));
+    let mut reader = reader(&pcap).unwrap();
+    let mut read = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        read.push((record.data.to_vec(), record.wire_len, record.fcs.to_vec(), record.fcs_len));
+    }
+    let of = |data: &[u8], wire_len: u32, fcs: &[u8], fcs_len: usize| {
+        (data.to_vec(), wire_len, fcs.to_vec(), fcs_len)
+    };
+    let wanted = [
+        of(b"packet", 6, b"FCS!", 4),
+        of(b"packet", 6, b"FC", 4),
+        of(b"pack", 6, b"", 4),
+        of(b"", 0, b"abc", 3),
+    ];
+    assert_eq!(read, wanted);
+    // In pcapng the interface says it, or a packet of itself (epb_flags).
+    for order in [LITTLE, BIG] {
+        let interface = order.interface(1, 0, &[order.option(13, &[2]), order.option(0, &[])].concat());
+        let packet = |options: &[u8]| [&order.words(&[0, 0, 5, 8, 8])[..], b"packetFC", options].concat();
+        let flags = |length: u32| [order.option(2, &order.u32(length << 5)), order.option(0, &[])].concat();
+        let file = [
+            order.section(),
+            interface,
+            order.block(6, &packet(&[])),
+            order.block(6, &packet(&flags(4))),
+            order.block(6, &packet(&flags(0))),
+        ];
+        let (records, error, _) = read_all(&file.concat());
+        assert!(error.is_none(), "{error:?}");
+        let data: Vec<&[u8]> = records.iter().map(|record| &record.data[..]).collect();
+        assert_eq!(data, [&b"packet"[..], b"pack", b"packet"], "big-endian: {}", order.big);
+    }
+}
+
+#[test]
+fn no_more_is_read_of_a_packet_than_there_was() {
+    let file = [
+        LITTLE.pcap_header(0xa1b2_c3d4, 0, 1),
+        LITTLE.pcap_record(1, 0, b"packet and more", 6),
+        // Some writers do not tell how long packets were.
+        LITTLE.pcap_record(2, 0, b"packet", 0),
+    ];
+    let (records, error, notes) = read_all(&file.concat());
+    assert!(error.is_none());
+    assert_eq!(records, [kept(1_000_000_000, b"packet", 6), kept(2_000_000_000, b"packet", 6)]);
+    assert_eq!((notes.longer_than_wire, notes.truncated), (1, 0));
+}
+
+#[test]
 fn pcapng_with_all_kinds_of_blocks() {
     for order in [LITTLE, BIG] {
         let speed = order.option(8, &order.u64(10_000_000_000));

@@ -82,6 +82,7 @@ fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, St
 /// A dynamometer for networks: loads a network, a device or a server with traffic and measures exactly what comes out.
 #[derive(Debug, Parser)]
 #[command(name = "netdyno", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(long_version = crate::features::long_version())]
 #[command(
     after_help = "Begin with `netdyno demo`. Everyday tasks, a line each: netdyno help docs/recipes.md\n\
     Exit status: 0 done as asked, 1 done but short of what was asked, 2 not done."
@@ -225,12 +226,23 @@ pub struct Pace {
     /// Send this many frames: 1000, 10k, 2.5M.
     #[arg(long, value_name = "FRAMES")]
     pub count: Option<Written<u64>>,
-    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond.
-    #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
-    pub catch_up: f64,
+    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond; `never`: not at all, as
+    /// trials. Default: what is overdue leaves in bursts of at most 32 frames, with at most half of what the link carries over any
+    /// millisecond (500 Mbit/s where its speed is not known), or twice the rate, whichever is more.
+    #[arg(long, value_name = "TIMES", value_parser = catch_up)]
+    pub catch_up: Option<f64>,
     /// Never sleep while waiting for a frame's time: the most exact, and costs a whole core at any rate.
     #[arg(long)]
     pub spin: bool,
+    /// Send like any other program. Default: frames that have times are sent before all ordinary tasks of this machine (SCHED_FIFO;
+    /// where that is not permitted, by the nicest value that is) as soon as others hold up the sender.
+    #[arg(long)]
+    pub no_real_time: bool,
+}
+
+/// A number, or the word for the one by which nothing is caught up.
+fn catch_up(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    if text == "never" { Ok(1.0) } else { text.parse() }
 }
 
 /// Through what.
@@ -258,7 +270,8 @@ pub struct Through {
     /// --engine packet, which is taken then.
     #[arg(long, value_name = "WHO", value_parser = word::<Stamps>())]
     pub tx_timestamps: Option<Stamps>,
-    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
+    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login, or (for
+    /// --measure without --pass) connections of this host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
 }
@@ -422,13 +435,15 @@ pub struct Demo {
     /// Replay this capture instead of a synthesised one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub capture: Option<PathBuf>,
-    /// Keep the synthesised capture (368 MB) in ~/.cache/netdyno, or below $XDG_CACHE_HOME, so that the next demo need not make
+    /// Keep the synthesised capture (339 MB) in ~/.cache/netdyno, or below $XDG_CACHE_HOME, so that the next demo need not make
     /// it. Otherwise it is gone when the demo ends, however it ends.
     #[arg(long, conflicts_with = "capture")]
     pub keep: bool,
-    /// The rate, as in `netdyno replay`.
-    #[arg(long, default_value = "1gbps")]
-    pub rate: Rate,
+    /// Send at this rate, as in `netdyno replay`; if it is not reached, the demo falls short (exit status 1). Without it a second of
+    /// sending finds out what this machine carries, and half of that is sent, 1gbps at most: then the demo has done what was asked
+    /// when every frame is accounted for.
+    #[arg(long)]
+    pub rate: Option<Rate>,
     /// Send for this long.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
     pub duration: Duration,
@@ -659,7 +674,8 @@ pub struct Measure {
     pub stream_histograms: u32,
     #[command(flatten)]
     pub capture: Capture,
-    /// Yes, measure on this interface although it carries the default route or your login.
+    /// Yes, measure on this interface although it carries the default route or your login, or (with --drop) connections of this
+    /// host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
     #[command(flatten)]
@@ -687,7 +703,8 @@ pub struct Reflect {
     /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
     #[arg(long)]
     pub generic: bool,
-    /// Yes, reflect on this interface although it carries the default route or your login.
+    /// Yes, reflect on this interface although it carries the default route or your login, or (without --only-signed)
+    /// connections of this host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
     #[command(flatten)]
@@ -795,6 +812,9 @@ pub struct Allowed {
     /// Yes, copy clients' data to this public address, which the job names as its target. Once for each.
     #[arg(long, value_name = "HOST:PORT")]
     pub allow_public_target: Vec<String>,
+    /// Yes, make this prefix, which the job's copies come from, this host's own. Once for each.
+    #[arg(long, value_name = "PREFIX")]
+    pub allow_source_prefix: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -79,6 +79,97 @@ const MAGIC: [[u8; 4]; 5] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
 ];
 
+/// What a file is that netdyno writes or reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Capture,
+    Job,
+    Scenario,
+    Result,
+    Module,
+}
+
+impl Kind {
+    /// What a file is, by its name and what it begins with; `None` where neither says so.
+    fn of(path: &Path, begins: &[u8]) -> Option<Kind> {
+        let lower = path.to_string_lossy().to_ascii_lowercase();
+        let plain = lower.strip_suffix(".gz").or_else(|| lower.strip_suffix(".zst")).unwrap_or(&lower);
+        if path.join("result.json").exists() {
+            return Some(Kind::Result);
+        }
+        if MAGIC.iter().any(|magic| begins.starts_with(magic)) {
+            return Some(Kind::Capture);
+        }
+        if begins.starts_with(b"\0asm") {
+            return Some(Kind::Module);
+        }
+        let start = String::from_utf8_lossy(begins);
+        if begins.contains(&0) || plain != lower {
+            let named = CAPTURES.iter().any(|end| plain.ends_with(&format!(".{end}")));
+            return named.then_some(Kind::Capture);
+        }
+        let trimmed = start.trim_start();
+        let member = |name: &str| {
+            start.contains(&format!("\"{name}\":"))
+                || start.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
+        };
+        if trimmed.starts_with('<') && start.contains("netdyno")
+            || trimmed.starts_with('{') && start.contains("\"netdyno.report/")
+        {
+            Some(Kind::Result)
+        } else if start.contains("netdyno.job/") || member("kind") || member("jobs") {
+            Some(Kind::Job)
+        } else if member("streams") || start.contains("netdyno.scenario/") {
+            Some(Kind::Scenario)
+        } else {
+            None
+        }
+    }
+
+    /// What to type for such a file.
+    fn advice(self, word: &str) -> String {
+        match self {
+            Kind::Capture => {
+                format!(
+                    "a capture: netdyno info {word} says what it holds, netdyno replay {word} --lab sends it"
+                )
+            }
+            Kind::Job => format!("a job: netdyno run {word}"),
+            Kind::Scenario => format!("a scenario: netdyno send {word} --lab (or --on IFACE)"),
+            Kind::Result => {
+                format!("a result: netdyno report {word} shows it, netdyno rerun {word} runs its job again")
+            }
+            Kind::Module => {
+                format!("a plugin: netdyno plugin info {word}, netdyno send --plugin {word} --lab")
+            }
+        }
+    }
+}
+
+/// Refuses a file that is known to be of another kind than a verb takes, with the verb that takes it. What cannot be read, and what
+/// says nothing of itself, is left to who reads it.
+///
+/// # Errors
+/// It is such a file.
+pub fn check_file(path: &Path, takes: Kind) -> Result<()> {
+    use std::io::Read as _;
+    // A pipe can be read once only.
+    if path.is_dir() && takes == Kind::Result || !path.is_dir() && !path.is_file() {
+        return Ok(());
+    }
+    let mut begins = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(4096).read_to_end(&mut begins);
+    }
+    match Kind::of(path, &begins).filter(|kind| *kind != takes) {
+        Some(kind) => {
+            let name = path.display().to_string();
+            bail!("{} is {}", printable(&name), kind.advice(&shell_word(&name)))
+        }
+        None => Ok(()),
+    }
+}
+
 fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
     let name = path.display().to_string();
     let word = shell_word(&name);
@@ -94,7 +185,18 @@ fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
     let result = path.join("result.json").exists()
         || trimmed.starts_with('<')
         || trimmed.starts_with('{') && start.contains("\"netdyno.report/");
-    result.then(|| format!("{name} is a result, not a job: netdyno rerun {word} runs its job again"))
+    if result {
+        return Some(format!("{name} is a result, not a job: netdyno rerun {word} runs its job again"));
+    }
+    match Kind::of(path, begins)? {
+        Kind::Scenario => {
+            Some(format!("{name} is a scenario, not a job: netdyno send {word} --on IFACE (or --lab)"))
+        }
+        Kind::Module => {
+            Some(format!("{name} is a plugin, not a job: netdyno send --plugin {word} --on IFACE (or --lab)"))
+        }
+        _ => None,
+    }
 }
 
 /// The same of what stands in a file of jobs, in the words of such a file.
@@ -141,6 +243,20 @@ impl By<'_> {
         }
     }
 
+    /// How the port scan of an article takes the place of its capture: ports 1025 to 65535 of a host, once each.
+    fn scan(self, word: &str, name: &str) -> String {
+        match self {
+            By::Typed(typed) => {
+                let set = ["dst_ip=198.19.0.1", "first_port=1025", "last_port=65535"];
+                let words = set.iter().flat_map(|set| ["--set", set]);
+                mended(typed, word, &["--plugin", name].into_iter().chain(words).collect::<Vec<_>>(), None)
+            }
+            By::File => format!(
+                "write `plugin: {{name: {name}, options: {{dst_ip: 198.19.0.1, first_port: 1025, last_port: 65535}}}}` in its place"
+            ),
+        }
+    }
+
     /// How a plugin takes the place of `word`.
     fn plugin(self, word: &str, name: &str) -> String {
         match self {
@@ -161,7 +277,7 @@ fn advice(word: &str, there: bool, by: By<'_>) -> Option<String> {
         let made = stem(plain).and_then(|stem| {
             let plugin =
                 ["tcp_port_scan", "udp_port_scan"].into_iter().find(|name| stem.starts_with(*name))?;
-            Some(format!("; the frames of that article are made without it: {}", by.plugin(word, plugin)))
+            Some(format!("; the frames of that article are made without it: {}", by.scan(word, plugin)))
         });
         return Some(if there {
             format!("{word} is a capture: {command}")
@@ -240,7 +356,7 @@ mod tests {
             (
                 "send tcp_port_scan_64.pcap --on eth0",
                 false,
-                "there is no file tcp_port_scan_64.pcap; a capture is sent by netdyno replay tcp_port_scan_64.pcap --on eth0; the frames of that article are made without it: netdyno send --plugin tcp_port_scan --on eth0",
+                "there is no file tcp_port_scan_64.pcap; a capture is sent by netdyno replay tcp_port_scan_64.pcap --on eth0; the frames of that article are made without it: netdyno send --plugin tcp_port_scan --set dst_ip=198.19.0.1 --set first_port=1025 --set last_port=65535 --on eth0",
             ),
             ("send a.pcap.gz --on eth0", true, "netdyno replay a.pcap.gz --on eth0"),
             ("send stl/imix.py --on eth0", true, "scenario"),
@@ -304,6 +420,35 @@ mod tests {
         assert!(told("report.html", b"<!doctype html>").expect("told").contains("netdyno rerun report.html"));
         assert_eq!(told("job.json", b"{\"schema\": \"netdyno.job/1\", \"kind\": \"send\"}"), None);
         assert_eq!(told("job.yaml", b"schema: netdyno.job/1"), None);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_told_the_verb_that_takes_it() {
+        for (name, begins, kind) in [
+            ("a.bin", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0][..], Some(Kind::Capture)),
+            ("a.pcap.gz", &[0x1f, 0x8b, 0], Some(Kind::Capture)),
+            ("plugin", b"\0asm\x01\0", Some(Kind::Module)),
+            ("a.yaml", b"name: x\nstreams:\n  - frame: ipv4/udp\n", Some(Kind::Scenario)),
+            ("a.json", b"{\"streams\": []}", Some(Kind::Scenario)),
+            ("a.yaml", b"schema: netdyno.job/1\nkind: send\n", Some(Kind::Job)),
+            ("result.json", b"{\n  \"schema\": \"netdyno.report/2\"", Some(Kind::Result)),
+            ("page.html", b"<!doctype html><title>netdyno send</title>", Some(Kind::Result)),
+            ("page.html", b"<!doctype html><title>else</title>", None),
+            ("notes.txt", b"streams are nice", None),
+            ("empty", b"", None),
+        ] {
+            assert_eq!(Kind::of(Path::new(name), begins), kind, "{name}");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("s.yaml");
+        std::fs::write(&file, "streams:\n  - frame: ipv4/udp\n").expect("a file");
+        let told = check_file(&file, Kind::Result).expect_err("a scenario").to_string();
+        assert!(told.contains("s.yaml is a scenario: netdyno send /"), "{told}");
+        assert!(check_file(&file, Kind::Scenario).is_ok());
+        assert!(check_file(&folder.path().join("none"), Kind::Result).is_ok(), "who reads it says so");
+        assert!(check_file(folder.path(), Kind::Result).is_ok());
+        let told = no_job(Path::new("s.yaml"), b"streams:\n").expect("no job");
+        assert_eq!(told, "s.yaml is a scenario, not a job: netdyno send s.yaml --on IFACE (or --lab)");
     }
 
     #[test]

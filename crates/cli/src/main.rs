@@ -7,6 +7,7 @@ mod cli;
 mod client;
 mod commands;
 mod compat;
+mod features;
 mod hints;
 mod memory;
 mod output;
@@ -19,13 +20,18 @@ use std::process::ExitCode;
 static MEMORY: memory::Saying = memory::Saying;
 
 fn main() -> ExitCode {
+    // A file that may not grow any more (`ulimit -f`) is an error that is told, as a full disk is. By itself the signal would end the
+    // process, and leave behind what is half-written.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let words = match compat::arguments(std::env::args_os().collect()) {
         Ok(Some(words)) => words,
         Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error),
     };
-    if let Some(page) = commands::pages::asked(&words, cli::help::is_verb) {
-        return ended(output::print(&page).map(|()| 0));
+    match commands::pages::asked(&words, cli::help::is_verb) {
+        Ok(Some(page)) => return ended(output::print(&page).map(|()| 0)),
+        Ok(None) => {}
+        Err(error) => return failed(&error),
     }
     let cli = match cli::help::parse(words.clone()) {
         Ok(cli) => cli,

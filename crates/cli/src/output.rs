@@ -150,7 +150,7 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     } else if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
     } else if output.json_lines {
-        json::line(report)
+        json::in_one_line(report)
     } else if let Some(what) = output.csv {
         match what {
             Csv::Figures => csv::figures(report),

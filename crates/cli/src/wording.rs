@@ -10,9 +10,9 @@ const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balan
     capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
     include iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
-    max_connections measure method metrics min mptcp noise_target on only_side oversize parallel plugin port precision preload probe quiet_time rate \
+    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed oversize parallel pass plugin port precision preload probe quiet_time rate \
     repetitions replace_mac resolve round_trip send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
-    template timeout \
+    template test_address timeout \
     timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
 
 /// The others, and how they are typed.
@@ -48,6 +48,14 @@ const OTHERWISE: &[(&str, &str)] = &[
 /// Jobs of a file are spoken of in the words of the file.
 static OF_A_FILE: AtomicBool = AtomicBool::new(false);
 
+/// Options are those of another tool, which has none of most settings.
+static OF_A_DROP_IN: AtomicBool = AtomicBool::new(false);
+
+/// From now on no option is named that the drop-in for tcpreplay would refuse: they are those of our own verb.
+pub fn as_a_drop_in() {
+    OF_A_DROP_IN.store(true, Relaxed);
+}
+
 /// From now on settings are called as a file of jobs calls them.
 pub fn as_in_a_file() {
     OF_A_FILE.store(true, Relaxed);
@@ -55,7 +63,20 @@ pub fn as_in_a_file() {
 
 /// What a library says, in the words of who asked for the job.
 pub fn said(text: &str) -> Cow<'_, str> {
-    if OF_A_FILE.load(Relaxed) { Cow::Borrowed(text) } else { typed(text) }
+    match (OF_A_FILE.load(Relaxed), OF_A_DROP_IN.load(Relaxed)) {
+        (true, _) => Cow::Borrowed(text),
+        (false, true) => worded(text, of_the_drop_in),
+        (false, false) => typed(text),
+    }
+}
+
+/// How a setting is typed beside the drop-in for tcpreplay.
+fn of_the_drop_in(setting: &str) -> Option<String> {
+    // What it takes by itself, as ours does.
+    const ITS_OWN: [&str; 5] = ["loss", "no_real_time", "unique_ip", "write", "yes_disrupt"];
+    let typed = option(setting)?;
+    let own = ITS_OWN.contains(&setting) || typed.contains('`');
+    Some(if own { typed } else { format!("{typed} of `netdyno replay`") })
 }
 
 /// In the words of the command line.
@@ -81,7 +102,7 @@ mod tests {
     /// What is typed on a command line is known here and nowhere else.
     const CLIENTS: [&str; 2] = ["cli", "bench"];
     /// Options of other programs.
-    const OF_OTHERS: [&str; 1] = ["ss --xdp"];
+    const OF_OTHERS: [&str; 2] = ["ss --xdp", "cargo build --release --target wasm32-unknown-unknown"];
 
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources") {
@@ -179,6 +200,8 @@ mod tests {
     fn jobs_of_a_file_are_spoken_of_as_in_the_file() {
         assert_eq!(typed("lower `.rate`, or `.preload: false`"), "lower --rate, or --stream");
         assert_eq!(said("lower `.rate`"), "lower --rate");
+        let beside = worded("give it `.cores`, or `.no_real_time`", of_the_drop_in);
+        assert_eq!(beside, "give it --cores of `netdyno replay`, or --no-real-time");
         as_in_a_file();
         assert_eq!(said("lower `.rate`"), "lower `.rate`");
     }

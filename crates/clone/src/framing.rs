@@ -1,5 +1,5 @@
-//! Where requests and answers end: HTTP/1 (RFC 9112) by its heads, Redis (RESP) by its lengths. Bytes in, messages' ends out; bodies
-//! are passed over and kept nowhere. Of any other protocol nothing is known but whose turn it is (`table`).
+//! Where requests and answers end: HTTP/1 (RFC 9112) by its heads, Redis (RESP) by its lengths. Bytes in, messages' ends and their heads'
+//! and bodies' bytes out; bodies are kept nowhere. Of any other protocol nothing is known but whose turn it is (`table`).
 //!
 //! Whoever speaks here is not trusted: heads are bounded, lengths are counters. What cannot be followed any more is [`Lost`].
 
@@ -85,6 +85,19 @@ pub fn is_http(bytes: &[u8]) -> bool {
         && (!whole || version.ends_with(b"HTTP/1.1") || version.ends_with(b"HTTP/1.0"))
 }
 
+/// Does a client begin with HTTP/2's preface (RFC 9113 section 3.4), without TLS?
+pub fn is_http2(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PRI * HTTP/2.0\r\n")
+}
+
+/// Does a TLS handshake begin here: a record of version 3.x with a ClientHello (RFC 8446 sections 5.1 and 4.1.2)? A first segment that ends
+/// within that is not looked through.
+pub fn is_tls(bytes: &[u8]) -> bool {
+    let &[0x16, 3, 0..=4, high, low, 1, 0, _, _, 3, 0..=4, ..] = bytes else { return false };
+    // The record holds the message's head at least, and no more than a record may.
+    (42..=16_384).contains(&u16::from_be_bytes([high, low]))
+}
+
 impl Protocol {
     /// By what a client says first.
     pub fn of(bytes: &[u8]) -> Protocol {
@@ -123,6 +136,17 @@ pub struct Head {
     pub interim: bool,
 }
 
+/// Bytes of a message, without what only says how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// A head, whole.
+    Head(&'a [u8]),
+    /// More of the body; of Redis the whole message.
+    Body(&'a [u8]),
+    /// So many bytes of the body are not known.
+    Hole(u64),
+}
+
 #[derive(Debug)]
 enum State {
     Head(Vec<u8>),
@@ -153,7 +177,13 @@ impl Framer {
         self.state.is_none()
     }
 
-    /// Takes what belongs to one message. `answer`: a server says it; `bodyless`: to a request of that kind.
+    /// Does the message end with the connection?
+    pub fn ends_with_connection(&self) -> bool {
+        matches!(self.state.as_deref(), Some(State::UntilClose))
+    }
+
+    /// Takes what belongs to one message. `answer`: a server says it; `bodyless`: to a request of that kind. What it holds is told to
+    /// `tell`, but for interim answers.
     ///
     /// # Errors
     /// That the message cannot be followed.
@@ -161,12 +191,16 @@ impl Framer {
         &mut self,
         protocol: Protocol,
         bytes: &[u8],
-        answer: bool,
-        bodyless: bool,
+        (answer, bodyless): (bool, bool),
+        tell: &mut impl FnMut(Part<'_>),
     ) -> Result<Took, Lost> {
         match protocol {
-            Protocol::Http => self.http(bytes, answer, bodyless),
-            Protocol::Redis => self.redis(bytes),
+            Protocol::Http => self.http(bytes, (answer, bodyless), tell),
+            Protocol::Redis => {
+                let took = self.redis(bytes)?;
+                tell(Part::Body(bytes.get(..took.bytes).unwrap_or_default()));
+                Ok(took)
+            }
             Protocol::Unknown | Protocol::Turns => Err(Lost),
         }
     }
@@ -195,7 +229,12 @@ impl Framer {
         }
     }
 
-    fn http(&mut self, bytes: &[u8], answer: bool, bodyless: bool) -> Result<Took, Lost> {
+    fn http(
+        &mut self,
+        bytes: &[u8],
+        of: (bool, bool),
+        tell: &mut impl FnMut(Part<'_>),
+    ) -> Result<Took, Lost> {
         let mut took = Took::default();
         loop {
             let rest = bytes.get(took.bytes..).unwrap_or_default();
@@ -207,7 +246,7 @@ impl Framer {
                     // The usual case: a whole head, read where it stands.
                     Some(end) => {
                         took.bytes += end;
-                        self.begin(rest.get(..end).unwrap_or_default(), answer, bodyless, &mut took)?;
+                        self.begin(rest.get(..end).unwrap_or_default(), of, &mut took, tell)?;
                     }
                     None if rest.len() > MOST_HEAD => return Err(Lost),
                     None => {
@@ -222,7 +261,7 @@ impl Framer {
                         Some(end) => {
                             let head = held.get(..end).unwrap_or_default().to_vec();
                             took.bytes += end - before;
-                            self.begin(&head, answer, bodyless, &mut took)?;
+                            self.begin(&head, of, &mut took, tell)?;
                         }
                         None if held.len() > MOST_HEAD => return Err(Lost),
                         None => took.bytes += rest.len(),
@@ -232,11 +271,15 @@ impl Framer {
                     let part = (*left).min(rest.len() as u64);
                     *left -= part;
                     took.bytes += part as usize;
+                    tell(Part::Body(rest.get(..part as usize).unwrap_or_default()));
                     if *left == 0 {
                         return Ok(self.end(took));
                     }
                 }
-                Some(State::UntilClose) => took.bytes += rest.len(),
+                Some(State::UntilClose) => {
+                    tell(Part::Body(rest));
+                    took.bytes += rest.len();
+                }
                 Some(State::Size(line)) => {
                     if !fill(line, rest, &mut took)? {
                         continue;
@@ -252,8 +295,11 @@ impl Framer {
                 }
                 Some(State::Chunk(left)) => {
                     let part = (*left).min(rest.len() as u64);
+                    // The line's end behind a chunk is none of it.
+                    let body = part.min(left.saturating_sub(2));
                     *left -= part;
                     took.bytes += part as usize;
+                    tell(Part::Body(rest.get(..body as usize).unwrap_or_default()));
                     if *left == 0 {
                         **self.state.as_mut().ok_or(Lost)? = State::Size(Vec::new());
                     }
@@ -280,7 +326,13 @@ impl Framer {
     }
 
     /// A head is whole: what follows it?
-    fn begin(&mut self, head: &[u8], answer: bool, bodyless: bool, took: &mut Took) -> Result<(), Lost> {
+    fn begin(
+        &mut self,
+        head: &[u8],
+        (answer, bodyless): (bool, bool),
+        took: &mut Took,
+        tell: &mut impl FnMut(Part<'_>),
+    ) -> Result<(), Lost> {
         let line = Line::of(head);
         let mut said = Head { line, ..Head::default() };
         let (mut length, mut chunked) = (None, false);
@@ -318,6 +370,9 @@ impl Framer {
         };
         took.ended = state.is_none();
         self.state = state.map(Box::new);
+        if !said.interim {
+            tell(Part::Head(head));
+        }
         Ok(())
     }
 
@@ -431,7 +486,7 @@ mod tests {
         let (mut framer, mut all, mut length, mut line) = (Framer::default(), Vec::new(), 0, String::new());
         for mut piece in bytes.chunks(piece) {
             while !piece.is_empty() {
-                let took = framer.take(protocol, piece, answer, false)?;
+                let took = framer.take(protocol, piece, (answer, false), &mut |_| ())?;
                 length += took.bytes;
                 if let Some(head) = took.head {
                     line = head.line.to_string();
@@ -477,18 +532,53 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_what_was_answered_however_it_was_cut_and_framed() {
+        for piece in 1..ANSWERS.len() + 1 {
+            let (mut framer, mut heads, mut bodies) = (Framer::default(), 0, Vec::new());
+            for mut piece in ANSWERS.chunks(piece) {
+                while !piece.is_empty() {
+                    let tell = &mut |part: Part<'_>| match part {
+                        Part::Head(head) => heads += usize::from(head.ends_with(b"\n")),
+                        Part::Body(bytes) => bodies.extend_from_slice(bytes),
+                        Part::Hole(_) => panic!("nothing is missing"),
+                    };
+                    let took = framer.take(Protocol::Http, piece, (true, false), tell).unwrap();
+                    piece = &piece[took.bytes..];
+                }
+            }
+            assert_eq!((heads, bodies.as_slice()), (4, &b"hellohelloabc"[..]), "{piece}");
+        }
+    }
+
+    #[test]
     fn requests_say_whether_their_answer_has_a_body() {
         let mut framer = Framer::default();
-        let asked =
-            framer.take(Protocol::Http, b"HEAD /x HTTP/1.1\r\nHost: y\r\n\r\n", false, false).unwrap();
+        let asked = framer
+            .take(Protocol::Http, b"HEAD /x HTTP/1.1\r\nHost: y\r\n\r\n", (false, false), &mut |_| ())
+            .unwrap();
         assert!(asked.ended && asked.head.unwrap().bodyless);
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
-        assert!(framer.take(Protocol::Http, answer, true, true).unwrap().ended);
-        let took = framer.take(Protocol::Http, answer, true, false).unwrap();
+        assert!(framer.take(Protocol::Http, answer, (true, true), &mut |_| ()).unwrap().ended);
+        let took = framer.take(Protocol::Http, answer, (true, false), &mut |_| ()).unwrap();
         assert!(!took.ended);
         assert_eq!(framer.skip(400).map(|took| took.ended), Ok(false));
         assert_eq!(framer.skip(101), Err(Lost));
         assert_eq!(framer.skip(100).map(|took| took.ended), Ok(true));
+    }
+
+    #[test]
+    fn tls_and_http2_are_known_by_their_first_bytes_and_nothing_else_is_taken_for_them() {
+        let hello = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 7, 7, 7];
+        assert!(is_tls(&hello));
+        for (at, byte) in [(0, 0x17), (1, 2), (2, 5), (5, 2), (6, 1), (9, 2)] {
+            let mut other = hello;
+            other[at] = byte;
+            assert!(!is_tls(&other), "{at}");
+        }
+        // A packet of MySQL's client whose length begins like that.
+        assert!(!is_tls(&[0x16, 3, 0, 1, 0x85, 0xa6, 0x3f, 0x20, 0, 0, 0, 1]));
+        assert!(!is_tls(&hello[..9]));
+        assert!(is_http2(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") && !is_http2(b"PRI * HTTP/2"));
     }
 
     #[test]
@@ -516,7 +606,7 @@ mod tests {
             let mut framer = Framer::default();
             'all: for mut piece in bytes.chunks(piece) {
                 while !piece.is_empty() {
-                    let Ok(took) = framer.take(protocol, piece, answer, false) else { break 'all };
+                    let Ok(took) = framer.take(protocol, piece, (answer, false), &mut |_| ()) else { break 'all };
                     prop_assert!(took.bytes > 0 && took.bytes <= piece.len());
                     piece = &piece[took.bytes..];
                 }

@@ -56,8 +56,10 @@ pub struct Sessions {
     pub over_ceiling: u64,
     /// The way from a capture on another host had no room, or was not there.
     pub over_link: u64,
-    /// Of copies of ours that came back: from our addresses, or from the target.
+    /// Of copies of ours that came back: from our addresses, or from the target; or of the target itself.
     pub own: u64,
+    /// Speaking TLS from their first byte: the target has other keys.
+    pub tls: u64,
     /// Copied from their beginning,
     pub copied: u64,
     /// or from somewhere in between.
@@ -70,6 +72,8 @@ pub struct Sessions {
     pub truncated: u64,
     /// with more out of order than there is room for,
     pub too_early: u64,
+    /// turned to TLS (STARTTLS),
+    pub turned_tls: u64,
     /// given up, because copying took far more of the machine than it may,
     pub shed: u64,
     /// or given up by a capture on another host: the way from it had no room for a segment, or broke.
@@ -122,6 +126,10 @@ pub struct Copies {
     pub overfull: u64,
     /// Requests that were not held until their answer any more, because it did not come.
     pub impatient: u64,
+    /// Ends (FIN or RST) that were put off, because the target had not answered yet as the server had,
+    pub held_ends: u64,
+    /// and those among them that were put off no longer, because its answers did not come.
+    pub unanswered_ends: u64,
 }
 
 /// Bytes that were to be said to the target.
@@ -177,10 +185,11 @@ macro_rules! sums {
 sums! {
     Frames: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
         syn_acks_alone strays;
-    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling over_link own copied adopted gaps
-        missed truncated too_early shed unforwarded idle replaced;
+    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling over_link own tls copied adopted gaps
+        missed truncated too_early turned_tls shed unforwarded idle replaced;
     Bytes: captured delivered behind_gaps repeated different wild;
-    Copies: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull impatient;
+    Copies: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull impatient held_ends
+        unanswered_ends;
     Said: due sent unconnected after_close overfull reset unfinished received;
 }
 
@@ -218,7 +227,8 @@ impl Funnel {
             + s.ramped_out
             + s.over_ceiling
             + s.over_link
-            + s.own;
+            + s.own
+            + s.tls;
         let sums = [
             (
                 "frames captured",

@@ -12,6 +12,7 @@
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod addresses;
+pub mod digest;
 pub mod exchange;
 pub mod fragments;
 pub mod framing;

@@ -4,14 +4,14 @@
 //! ```text
 //!   SYN ---> half open --ACK--> open --FIN, RST, a gap, long silence--> over (kept for a moment: late segments are its own)
 //!   (no connection to the        |
-//!    target yet: floods cost     '--- events: opened, bytes, asked, answered, end
+//!    target yet: floods cost     '--- events: opened, greets, bytes, asked, answered, end
 //!    it nothing)
 //!   anything else ---> waiting --the policy's moment--> open
 //! ```
 //!
 //! Called with segments in the order of capture, and now and then with the time alone.
 
-use crate::framing::{Framer, Line, Protocol, is_http};
+use crate::framing::{Framer, Line, Part, Protocol, is_http, is_http2, is_tls};
 use crate::funnel::{Bytes, Frames, Sessions};
 use crate::packet::{ACK, FIN, RST, SYN, Segment};
 use crate::sample::{self, Copies};
@@ -79,6 +79,8 @@ pub struct Rules {
     pub idle_ns: u64,
     /// Where copies go: sessions that come from there are copies that came back, and those that go there are copies.
     pub targets: [Option<IpAddr>; 2],
+    /// The targets' sockets: their own sessions are not copied, which would be copied onto themselves.
+    pub never: [Option<(IpAddr, u16)>; 2],
     /// Where copies come from: an address and how many bits of it.
     pub own: Option<(IpAddr, u8)>,
 }
@@ -123,6 +125,13 @@ pub enum Event<'a> {
         /// Its answer has no body.
         bodyless: bool,
     },
+    /// The answer to this request holds this, of which [`Event::Answered`] tells how it stands.
+    Holds {
+        /// The request's number.
+        number: u32,
+        /// What it holds.
+        part: Part<'a>,
+    },
     /// The server answers this request.
     Answered {
         /// The request's number.
@@ -134,18 +143,34 @@ pub enum Event<'a> {
         /// That was all of it.
         ended: bool,
     },
+    /// The server speaks first: what it says before the client does is the answer to request 0, which nobody made.
+    Greets,
     /// Which answers belong to which requests is not known any more.
     Unframed,
+    /// Nothing can be told apart of what is spoken: it is copied, and not compared.
+    Unread,
     /// The server says nothing more.
     ServerFinished,
     /// The client says nothing more.
-    Finished,
+    Finished {
+        /// Whole answers that the server had given by then, of HTTP/1 and Redis.
+        answers: u32,
+    },
     /// The client tears the connection down.
-    Reset,
+    Reset {
+        /// As above.
+        answers: u32,
+    },
     /// What the client says next is not known: the copies end here.
-    Cut,
+    Cut {
+        /// Requests that are whole, of HTTP/1 and Redis.
+        answers: u32,
+    },
     /// The connection is over at the server: nothing more comes of this session.
-    Over,
+    Over {
+        /// Whole answers that the server gave, of HTTP/1 and Redis.
+        answers: u32,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,8 +225,26 @@ struct Session {
     /// What the gap will be counted as.
     missed: bool,
     truncated: bool,
+    /// It was open before it was copied.
+    adopted: bool,
     /// Which capture it comes from.
     origin: u8,
+}
+
+impl Session {
+    /// Whole answers that the server has given, where they can be told apart.
+    fn given(&self) -> u32 {
+        if self.is_framed() { self.answered } else { 0 }
+    }
+
+    /// Whole requests, where they can be told apart.
+    fn wanted(&self) -> u32 {
+        if self.is_framed() { self.whole } else { 0 }
+    }
+
+    fn is_framed(&self) -> bool {
+        matches!(self.protocol, Protocol::Http | Protocol::Redis)
+    }
 }
 
 /// The hash is one already.
@@ -290,13 +333,12 @@ impl Table {
     }
 
     /// Ends copies of so many sessions, because copying takes far more than it may.
-    pub fn shed(&mut self, count: usize, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+    pub fn shed(&mut self, count: usize, emit: &mut impl FnMut(Id, Event<'_>)) {
         let open = |id: &Id| self.sessions.get(*id).is_some_and(|session| session.phase == Phase::Open);
         let chosen: Vec<Id> = self.sessions.numbers().into_iter().filter(open).take(count).collect();
         for id in chosen {
             self.counts.shed += 1;
-            self.cut(id, emit);
-            self.end(id, now_ns, emit);
+            self.cut_short(id, emit);
         }
     }
 
@@ -507,6 +549,7 @@ impl Table {
             gap: false,
             missed: false,
             truncated: false,
+            adopted: false,
             origin: self.origin,
         });
         match phase {
@@ -618,7 +661,7 @@ impl Table {
             // Out of any window it is a blind one (RFC 5961).
             let at = session.client.position(segment.seq) - session.client.delivered() as i64;
             if (-(1 << 20)..1 << 24).contains(&at) {
-                emit(id, Event::Reset);
+                emit(id, Event::Reset { answers: session.given() });
                 self.end(id, now_ns, emit);
             }
             return;
@@ -677,6 +720,7 @@ impl Table {
         let ramped = passed < self.rules.ramp_ns && place >= passed as f64 / self.rules.ramp_ns as f64;
         let left = if self.rules.own.is_some_and(|own| within(own, client))
             || self.rules.targets.contains(&Some(client))
+            || self.rules.never.contains(&Some((flow.destination(), flow.destination_port())))
         {
             Some(&mut self.counts.own)
         } else if copies == 0 {
@@ -706,6 +750,7 @@ impl Table {
         }
         if let Some(session) = self.sessions.get_mut(id) {
             session.phase = Phase::Open;
+            session.adopted = adopted;
             (session.turned, session.asked, session.answer_ns) = (false, 0, now_ns);
         }
         emit(id, Event::Opened { flow, copies });
@@ -722,6 +767,23 @@ impl Table {
             && session.client.position(segment.seq) + 1 == session.client.delivered() as i64;
         if keepalive {
             self.bytes.repeated += segment.length() as u64;
+            return;
+        }
+        // Where a client would begin, or may: TLS has keys of its own with each server.
+        let begins =
+            session.protocol == Protocol::Unknown || session.protocol == Protocol::Turns && session.turned;
+        if begins && session.client.next() == segment.seq && is_tls(segment.payload) {
+            match session.protocol == Protocol::Unknown {
+                true => {
+                    self.counts.tls += 1;
+                    let count =
+                        if session.adopted { &mut self.counts.adopted } else { &mut self.counts.copied };
+                    *count -= 1;
+                }
+                // It had begun without (STARTTLS).
+                false => self.counts.turned_tls += 1,
+            }
+            self.cut_short(id, emit);
             return;
         }
         let mut found = Found::default();
@@ -747,8 +809,7 @@ impl Table {
         session.truncated |= segment.missing > 0;
         if room.is_err() || self.early > MOST_EARLY && session.client.early() > 0 {
             self.counts.too_early += 1;
-            self.cut(id, emit);
-            self.end(id, now_ns, emit);
+            self.cut_short(id, emit);
             return;
         }
         let gap = session.client.early() > 0 || session.truncated;
@@ -766,11 +827,14 @@ impl Table {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.phase == Phase::Open && !session.finished && session.client.delivered() >= session.fin {
             session.finished = true;
-            emit(id, Event::Finished);
+            emit(id, Event::Finished { answers: session.given() });
         }
+        let was_open = session.phase == Phase::Open;
         self.over_if_both_finished(id, now_ns);
-        if self.sessions.get(id).is_some_and(|session| session.phase == Phase::Over) {
-            emit(id, Event::Over);
+        if let Some(session) =
+            self.sessions.get(id).filter(|session| session.phase == Phase::Over && was_open)
+        {
+            emit(id, Event::Over { answers: session.given() });
         }
     }
 
@@ -802,16 +866,32 @@ impl Table {
             let early = session.client.give_up();
             self.bytes.behind_gaps += early;
             self.early -= early;
-            emit(id, Event::Over);
+            emit(id, Event::Over { answers: session.given() });
         }
         session.phase = Phase::Over;
         self.linger(id, now_ns);
     }
 
+    /// The session is not copied any more, and goes on: it is known until it ends, so that it is counted once.
+    fn cut_short(&mut self, id: Id, emit: &mut impl FnMut(Id, Event<'_>)) {
+        self.cut(id, emit);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.phase == Phase::Open {
+            self.copied -= 1;
+            let early = session.client.give_up();
+            self.bytes.behind_gaps += early;
+            self.early -= early;
+            emit(id, Event::Over { answers: session.given() });
+            session.phase = Phase::Left;
+            session.finished |= session.fin != NO_FIN;
+            session.gap = false;
+        }
+    }
+
     /// What the client says next is not known.
     fn cut(&mut self, id: Id, emit: &mut impl FnMut(Id, Event<'_>)) {
-        if self.sessions.get(id).is_some_and(|session| session.phase == Phase::Open) {
-            emit(id, Event::Cut);
+        if let Some(session) = self.sessions.get(id).filter(|session| session.phase == Phase::Open) {
+            emit(id, Event::Cut { answers: session.wanted() });
         }
     }
 
@@ -829,7 +909,7 @@ impl Table {
                 let early = session.client.give_up();
                 self.bytes.behind_gaps += early;
                 self.early -= early;
-                emit(id, Event::Over);
+                emit(id, Event::Over { answers: session.given() });
             }
             Phase::Left | Phase::Over => {}
         }
@@ -912,7 +992,7 @@ impl Table {
             emit(id, Event::ServerFinished);
             if !session.finished {
                 session.finished = true;
-                emit(id, Event::Finished);
+                emit(id, Event::Finished { answers: session.given() });
             }
             self.end(id, now_ns, emit);
         } else if segment.has(FIN) {
@@ -962,8 +1042,7 @@ impl Table {
                         (_, true) => self.counts.missed += 1,
                         _ => self.counts.gaps += 1,
                     }
-                    self.cut(id, emit);
-                    self.end(id, now_ns, emit);
+                    self.cut_short(id, emit);
                 }
                 _ => {}
             }
@@ -979,7 +1058,7 @@ impl Table {
             if silent_s > self.rules.idle_ns / 1_000_000_000 {
                 if session.phase == Phase::Open {
                     self.counts.idle += 1;
-                    emit(id, Event::Finished);
+                    emit(id, Event::Finished { answers: session.given() });
                 }
                 self.forget(id, emit);
             }
@@ -1007,6 +1086,9 @@ impl Table {
                     (_, true) => self.counts.missed += 1,
                     _ => self.counts.gaps += 1,
                 }
+            }
+            // Its client goes on: what it says next is not copied.
+            if !session.finished {
                 self.cut(id, emit);
             }
             self.forget(id, emit);
@@ -1051,8 +1133,10 @@ impl Asking<'_> {
     fn follow(&mut self, bytes: &[u8], emit: &mut impl FnMut(Event<'_>)) {
         if *self.protocol == Protocol::Unknown {
             *self.protocol = Protocol::of(bytes);
-            // A server that spoke first answered nothing.
             *self.turned = false;
+            if is_http2(bytes) {
+                emit(Event::Unread);
+            }
         }
         let mut rest = bytes;
         while !rest.is_empty() && *self.protocol != Protocol::Turns {
@@ -1060,7 +1144,7 @@ impl Asking<'_> {
                 emit(Event::Asked { number: *self.asked, line: Line::of(rest), protocol: *self.protocol });
                 *self.asked += 1;
             }
-            match self.asks.take(*self.protocol, rest, false, false) {
+            match self.asks.take(*self.protocol, rest, (false, false), &mut |_| ()) {
                 Ok(took) => {
                     // 32 requests ahead of their answers are told apart; behind them a HEAD is taken for a GET.
                     let ahead = self.whole.saturating_sub(*self.answered);
@@ -1103,12 +1187,21 @@ fn answer(
     now_ns: u64,
     emit: &mut impl FnMut(Id, Event<'_>),
 ) {
+    if session.protocol == Protocol::Unknown {
+        (session.protocol, session.asked) = (Protocol::Turns, 1);
+        emit(id, Event::Greets);
+    }
     match session.protocol {
         Protocol::Unknown => {}
         Protocol::Turns => {
             session.turned = true;
             session.answer_ns = now_ns;
             if let Some(number) = session.asked.checked_sub(1) {
+                for part in [Part::Hole(unseen), Part::Body(bytes), Part::Hole(missing)] {
+                    if !matches!(part, Part::Hole(0) | Part::Body([])) {
+                        emit(id, Event::Holds { number, part });
+                    }
+                }
                 let bytes = unseen + bytes.len() as u64 + missing;
                 emit(id, Event::Answered { number, bytes, line: None, ended: false });
             }
@@ -1141,15 +1234,18 @@ fn follow(
             return None;
         }
         let hole = if holes[0] > 0 { 0 } else { 1 };
+        let number = session.answered;
         let took = if holes[0] > 0 || rest.is_empty() {
             let skipped = session.answers.skip(std::mem::take(&mut holes[hole])).ok()?;
             if skipped.bytes == 0 {
                 continue;
             }
+            emit(id, Event::Holds { number, part: Part::Hole(skipped.bytes as u64) });
             skipped
         } else {
             let bodyless = session.bodyless & 1 == 1;
-            let took = session.answers.take(session.protocol, rest, true, bodyless).ok()?;
+            let tell = &mut |part: Part<'_>| emit(id, Event::Holds { number, part });
+            let took = session.answers.take(session.protocol, rest, (true, bodyless), tell).ok()?;
             rest = rest.get(took.bytes..)?;
             took
         };
@@ -1159,7 +1255,6 @@ fn follow(
         }
         session.answering = !took.ended;
         let line = took.head.map(|head| head.line);
-        let number = session.answered;
         if took.ended {
             session.answered += 1;
             session.bodyless >>= 1;

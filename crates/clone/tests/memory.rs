@@ -45,6 +45,7 @@ fn an_idle_session_takes_less_than_300_bytes() {
         gap_ns: 1,
         idle_ns: u64::MAX,
         targets: [None; 2],
+        never: [None; 2],
         own: None,
     });
     let mut addresses = Addresses::new(IpAddr::from([10, 99, 0, 0]), 16, 0, 1).expect("addresses");

@@ -29,6 +29,9 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+#[cfg(feature = "without-schemas")]
+extern crate no_schema as schemars;
+
 mod difference;
 mod kind;
 pub mod listing;

@@ -17,6 +17,13 @@ pub fn thread_cpu() -> u64 {
     nanoseconds(clock_gettime(Readable::ThreadCPUTime))
 }
 
+/// For how long the calling thread was ready to run and others had its CPU, in nanoseconds, as the kernel counts it
+/// (`/proc/thread-self/schedstat`, its second number). `None` where the kernel does not.
+pub fn thread_waited() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The kernel's number of the calling thread, as in `/proc/self/task`.
 pub fn thread_number() -> u64 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs().into()
@@ -47,11 +54,26 @@ const REST: u64 = 80_000;
 const REST_EVERY: u64 = 1_000_000;
 const REST_EARLY: u64 = 500_000;
 
+/// Between two looks at the clock of a thread that spins lies less than this; else its core was taken away, and the time was
+/// not spent waiting.
+const SPINNING: u64 = 5_000;
+/// A core that was taken away for so long was wanted by others, and not for an interrupt.
+const TAKEN: u64 = 300_000;
+/// For so long after that it is contended: a thread that is not before the others spins there as little as it can, because the
+/// scheduler takes the core first from who uses it most.
+const CONTENDED: u64 = 100_000_000;
+/// Waits are slept through on a contended core if they are longer than this.
+const WORTH_SLEEPING_THERE: u64 = 20_000;
+
 /// A sleep by which the machine is tried.
 const TRIAL_SLEEP: u64 = 50_000;
 
 /// Waits for times: sleeps most of the way and spins the rest, where "the rest" follows how late this machine's
 /// timers wake us. Spinning alone would be as exact and cost a whole core; sleeping alone wakes some 50 us late.
+///
+/// Where others want the core, too, a thread that spins pays for it: the scheduler lets those go first who used less. So an
+/// ordinary thread whose core was taken away sleeps for a while wherever it can, and what its late wake-ups cost is not
+/// made up for by spinning more.
 #[derive(Debug)]
 pub struct Waiter {
     margin: u64,
@@ -59,6 +81,13 @@ pub struct Waiter {
     rests: bool,
     /// When it last slept.
     awake_since: u64,
+    /// Until when its core is one that others want.
+    contended_until: u64,
+    /// It became a real-time task because others want its core.
+    goes_first: bool,
+    /// How often its core was taken away.
+    taken: u64,
+    spun_ns: u64,
 }
 
 impl Waiter {
@@ -67,37 +96,95 @@ impl Waiter {
     pub fn for_this_thread(spin: bool, rests: bool) -> Waiter {
         let one = std::num::NonZeroU64::MIN;
         let _ = rustix::thread::set_current_timer_slack(Some(one));
-        Waiter { margin: 60_000, spin, rests, awake_since: now() }
+        let awake_since = now();
+        Waiter {
+            margin: 60_000,
+            spin,
+            rests,
+            awake_since,
+            contended_until: 0,
+            goes_first: false,
+            taken: 0,
+            spun_ns: 0,
+        }
+    }
+
+    /// The thread has become a real-time task, because others want its core: it rests from now on.
+    pub fn goes_first_now(&mut self) {
+        (self.rests, self.goes_first) = (true, true);
+    }
+
+    /// The core was taken away for so long until `at`.
+    pub fn held_up(&mut self, at: u64, for_ns: u64) {
+        if for_ns > TAKEN {
+            self.taken += 1;
+            self.contended_until = at + CONTENDED;
+        }
+    }
+
+    /// How often its core was taken away, as far as it noticed.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// For how long it kept its core busy with waiting.
+    pub fn spun_ns(&self) -> u64 {
+        self.spun_ns
+    }
+
+    /// How long before a time a sleep is to end, and how long a wait is to be for that: most exact, or, on a core that
+    /// others want, such that it uses little of it. Who goes before those is woken at once: a core that is never idle is no
+    /// slower to wake a thread than its timer.
+    fn ways(&self, at: u64) -> (u64, u64) {
+        match (self.goes_first, at < self.contended_until && !self.rests) {
+            (true, _) => (self.margin, WORTH_SLEEPING_THERE),
+            (false, true) => (LEAST_MARGIN, WORTH_SLEEPING_THERE),
+            (false, false) => (self.margin, WORTH_SLEEPING),
+        }
     }
 
     /// Returns at `target` (CLOCK_MONOTONIC), or when `control` says stop or another course than `version`, or earlier:
     /// the caller looks at the clock.
     /// Never yields the core while spinning: sched_yield() would hand it to any other task for a whole slice.
     pub fn wait(&mut self, target: u64, control: &Control, version: u64) {
-        let mut slept = false;
+        let (mut slept, mut before) = (false, None);
         loop {
             let at = now();
+            if let Some(passed) = before.map(|before| at.saturating_sub(before)) {
+                if passed < SPINNING {
+                    self.spun_ns += passed;
+                } else {
+                    self.held_up(at, passed);
+                }
+            }
+            before = None;
             let Some(left) = target.checked_sub(at).filter(|&left| left > 0) else { break };
             if control.stop.load(Ordering::Relaxed) || control.throttle.version() != version {
                 return;
             }
-            let least = if slept { 0 } else { WORTH_SLEEPING };
-            if self.spin || left < least.max(self.margin + SHORTEST_SLEEP) {
+            let (margin, worth) = self.ways(at);
+            let least = if slept { 0 } else { worth };
+            if self.spin || left < least.max(margin + SHORTEST_SLEEP) {
                 if self.rests && left > REST + self.margin && at.saturating_sub(self.awake_since) > REST_EARLY
                 {
                     sleep_until(at + REST);
                     self.awake_since = now();
-                } else {
-                    self.rest();
+                } else if !self.rest() {
+                    before = Some(at);
                 }
                 std::hint::spin_loop();
                 continue;
             }
-            let wake = (target - self.margin).min(at + LONGEST_SLEEP);
+            let wake = (target - margin).min(at + LONGEST_SLEEP);
             if sleep_until(wake) {
                 slept = true;
                 self.awake_since = now();
-                self.learn(self.awake_since.saturating_sub(wake));
+                let over = self.awake_since.saturating_sub(wake);
+                self.held_up(self.awake_since, over);
+                // What others did with the core says nothing of how late timers are.
+                if over <= TAKEN {
+                    self.learn(over);
+                }
             }
         }
         if !slept {
@@ -106,15 +193,18 @@ impl Waiter {
         }
     }
 
-    /// Gives up the core for a moment, if that is due. Who never waits calls it now and then.
-    pub fn rest(&mut self) {
-        if self.rests {
-            let at = now();
-            if at.saturating_sub(self.awake_since) > REST_EVERY {
-                sleep_until(at + REST);
-                self.awake_since = now();
-            }
+    /// Gives up the core for a moment, if that is due, and says whether it was. Who never waits calls it now and then.
+    pub fn rest(&mut self) -> bool {
+        if !self.rests {
+            return false;
         }
+        let at = now();
+        let due = at.saturating_sub(self.awake_since) > REST_EVERY;
+        if due {
+            sleep_until(at + REST);
+            self.awake_since = now();
+        }
+        due
     }
 
     /// A sleep ended `over` late. The margin goes up by one step when that was more than it, else down by a 32nd of
@@ -151,6 +241,35 @@ pub fn sleep_until(wake: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_a_core_that_others_want_it_sleeps_and_does_not_spin_more() {
+        let mut waiter = Waiter::for_this_thread(false, false);
+        waiter.margin = MOST_MARGIN;
+        assert_eq!(waiter.ways(1_000), (MOST_MARGIN, WORTH_SLEEPING));
+        // An interrupt is no reason.
+        waiter.held_up(1_000, TAKEN);
+        assert_eq!((waiter.ways(1_001), waiter.taken()), ((MOST_MARGIN, WORTH_SLEEPING), 0));
+        waiter.held_up(1_000, 3_000_000);
+        assert_eq!((waiter.ways(1_001), waiter.taken()), ((LEAST_MARGIN, WORTH_SLEEPING_THERE), 1));
+        assert_eq!(waiter.ways(1_000 + CONTENDED), (MOST_MARGIN, WORTH_SLEEPING));
+        // Who goes before the others is woken in time, and leaves them what it does not need.
+        waiter.goes_first_now();
+        assert_eq!(waiter.ways(1_000 + CONTENDED), (MOST_MARGIN, WORTH_SLEEPING_THERE));
+        // A trial's sender has its core from the start, and is as exact as it can be.
+        let mut trial = Waiter::for_this_thread(false, true);
+        trial.held_up(1_000, 3_000_000);
+        assert_eq!(trial.ways(1_001).1, WORTH_SLEEPING);
+    }
+
+    #[test]
+    fn what_was_spun_through_is_no_more_than_what_the_thread_used() {
+        let mut waiter = Waiter::for_this_thread(true, false);
+        let (start, cpu) = (now(), thread_cpu());
+        waiter.wait(start + 3_000_000, &Control::default(), 0);
+        let used = thread_cpu() - cpu;
+        assert!(waiter.spun_ns() > 0 && waiter.spun_ns() <= 3_000_000.min(used + used / 4 + 10_000));
+    }
 
     #[test]
     fn a_thread_that_rests_gives_up_its_core_however_short_its_waits() {

@@ -31,7 +31,8 @@ pub use crate::awake::Awake;
 pub use crate::departures::Departures;
 pub use crate::gate::Gate;
 pub use crate::merge::{Merged, Share};
-pub use crate::priority::Priority;
+pub use crate::pacer::CatchUp;
+pub use crate::priority::{Had, Priority};
 use crate::source::{Source, SourceError};
 pub use crate::throttle::{Course, Reach, Throttle};
 use histogram::Histogram;
@@ -49,17 +50,16 @@ pub struct Job {
     pub count: Option<u64>,
     /// Time to send for at most.
     pub duration: Option<Duration>,
-    /// How fast to catch up after a stall, as a multiple of the scheduled rate. [`pacer::NEVER`]: nothing is caught up, see
-    /// there.
-    pub catch_up: f64,
+    /// How to catch up after a stall.
+    pub catch_up: CatchUp,
     /// Never sleep while waiting.
     pub spin: bool,
     /// The clock whose times signatures carry: that of whoever measures them.
     pub stamps: clock::Clock,
 }
 
-/// How fast a stall is caught up with where nobody asks for something else: at most at twice the scheduled rate.
-pub const CATCH_UP: f64 = 2.0;
+/// How a stall is caught up with where nobody asks for something else, over a link whose speed nobody knows.
+pub const CATCH_UP: CatchUp = CatchUp::Link(pacer::UNKNOWN_LINK / 2);
 
 impl Job {
     /// All of `source`, once.
@@ -214,12 +214,23 @@ pub struct Punctuality {
     pub late: u64,
     /// Of the last frame.
     pub last_late_ns: u64,
-    /// Times that the loop was held up by more than [`LATE_NS`].
+    /// Times that nothing left for more than [`LATE_NS`] although a frame was due, and nothing kept it on purpose: the thread
+    /// did not run, or the interface took nothing. How late frames are is something else: it adds up over stalls.
     pub stalls: u64,
     /// The longest of those.
     pub longest_stall_ns: u64,
     /// Frames that left while the run was behind its schedule.
     pub catch_up_frames: u64,
+    /// The most frames that left within any millisecond; `None`: nobody looked.
+    pub most_in_1ms: Option<u64>,
+    /// The least that a sending thread had of priority, at its end.
+    pub had: Had,
+    /// How often its core was taken away, as far as the thread noticed.
+    pub taken: u64,
+    /// CPU time spent waiting for frames' times.
+    pub spun_ns: u64,
+    /// Time in which the thread was ready to run and others had its CPU; `None`: the kernel does not count it.
+    pub others_ns: Option<u64>,
     /// How the sender waited, where it can say.
     pub waits: Option<Waits>,
     /// By how much the schedule was put off in all, where nothing is caught up.

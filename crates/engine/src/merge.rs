@@ -10,6 +10,10 @@ pub struct Share {
     pub counters: TxCounters,
     /// CPU time of its thread.
     pub cpu_ns: u64,
+    /// What of that it spent waiting for frames' times; `None` at top speed.
+    pub spun_ns: Option<u64>,
+    /// Time in which it was ready to run and others had its CPU; `None`: not known.
+    pub others_ns: Option<u64>,
 }
 
 /// A run of several workers, whole and in parts.
@@ -58,7 +62,13 @@ impl Merged {
     /// Adds up what `workers` did, of which there is at least one. `end_ns`: when the frame behind the last of all is
     /// due by the schedule of the whole, where that is known; the workers know only when their own next ones would be.
     pub fn of(workers: Vec<Sent>, end_ns: Option<u64>) -> Option<Merged> {
-        let shares = workers.iter().map(|w| Share { counters: w.counters, cpu_ns: w.cpu_ns }).collect();
+        let share = |w: &Sent| Share {
+            counters: w.counters,
+            cpu_ns: w.cpu_ns,
+            spun_ns: w.punctuality.as_ref().map(|kept| kept.spun_ns),
+            others_ns: w.punctuality.as_ref().and_then(|kept| kept.others_ns),
+        };
+        let shares = workers.iter().map(share).collect();
         let worst = workers.iter().map(|w| badness(&w.ended)).max()?;
         let ended_by = workers.iter().position(|w| badness(&w.ended) == worst)?;
         // An idle one has not started.
@@ -112,7 +122,10 @@ impl Merged {
                 sum.add(port);
             }
             if let Some(kept) = worker.punctuality {
-                whole.punctuality.get_or_insert_default().merge(&kept);
+                match &mut whole.punctuality {
+                    Some(all) => all.merge(&kept),
+                    none => *none = Some(kept),
+                }
             }
             if let Some(departures) = worker.departures {
                 whole.departures.get_or_insert_default().merge(&departures);
@@ -134,6 +147,12 @@ impl Punctuality {
         self.stalls += other.stalls;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.catch_up_frames += other.catch_up_frames;
+        // Of several the same millisecond is not known: together they sent no more than this.
+        self.most_in_1ms = self.most_in_1ms.zip(other.most_in_1ms).map(|(own, other)| own + other);
+        self.had = self.had.min(other.had);
+        self.taken += other.taken;
+        self.spun_ns += other.spun_ns;
+        self.others_ns = self.others_ns.zip(other.others_ns).map(|(own, other)| own + other);
         self.put_off_ns += other.put_off_ns;
         self.starved_ns = self.starved_ns.max(other.starved_ns);
         if let Some(other) = other.waits {

@@ -7,6 +7,10 @@
 //! device deserves. It does so on an idle machine, too, where only kernel threads wait for that core. So a real-time sender
 //! always rests: it sleeps in the gaps between frames, or gives up its core for a tenth of a millisecond in every one, so
 //! that nobody starves and the kernel has nothing to mend.
+//!
+//! Those rests make frames late that fall into them, so a run whose core nobody wants is more exact without: it becomes
+//! a real-time task at the moment at which others are seen to have its core ([`Priority::AsNeeded`]). Trials, which are to be
+//! held up not even once, are real-time tasks from the start.
 #![allow(unsafe_code, reason = "sched_setscheduler, which rustix does not have")]
 
 /// Of a sending thread.
@@ -15,6 +19,8 @@ pub enum Priority {
     /// Like everybody else.
     #[default]
     Ordinary,
+    /// Like everybody else until others hold it up, from then on [`RealTime`](Priority::RealTime).
+    AsNeeded,
     /// Before all ordinary tasks, where that is permitted, and behind the kernel's own real-time threads. The thread gives up
     /// its core for a moment in every millisecond.
     RealTime,
@@ -24,19 +30,70 @@ pub enum Priority {
 /// serve interrupts have 50.
 const LOW: i32 = 2;
 
+/// What a sending thread had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub enum Had {
+    /// What its process had.
+    #[default]
+    Ordinary,
+    /// Of the ordinary tasks it was among the first: this nice value, the best that was permitted.
+    Nice(i32),
+    /// It went before all ordinary tasks.
+    RealTime,
+}
+
 impl Priority {
-    /// Gives it to the calling thread, for good. Says whether the thread has it: who may not, sends like everybody else.
-    pub fn take(self) -> bool {
-        if self == Priority::Ordinary {
-            return true;
-        }
-        let parameters = libc::sched_param { sched_priority: LOW };
-        // SAFETY: a pointer to an initialised value that outlives the call; 0 is the calling thread.
-        unsafe {
-            // Whoever started us may have given us more.
-            is_real_time() || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
+    /// Gives it to the calling thread, for good. Says what the thread has then.
+    pub fn take(self) -> Had {
+        match self {
+            Priority::RealTime => first(LOW),
+            // Whoever started us may have made it one.
+            Priority::Ordinary | Priority::AsNeeded => had(),
         }
     }
+
+    /// Others hold up the calling thread. Says what it has from now on, if that changed.
+    pub fn needed(self) -> Option<Had> {
+        (self == Priority::AsNeeded && !is_real_time())
+            .then(|| first(LOW))
+            .filter(|had| *had != Had::Ordinary)
+    }
+
+    /// The same for a thread that seldom sleeps, of an engine in the kernel.
+    pub fn needed_there(self) -> Option<Had> {
+        (self == Priority::AsNeeded && !is_real_time())
+            .then(|| first(LOW - 1))
+            .filter(|had| *had != Had::Ordinary)
+    }
+}
+
+/// What the calling thread has.
+fn had() -> Had {
+    if is_real_time() { Had::RealTime } else { Had::Ordinary }
+}
+
+/// Puts the calling thread before the others, as far as that is permitted: by a real-time priority (CAP_SYS_NICE, or
+/// RLIMIT_RTPRIO), else by the nicest value (RLIMIT_NICE).
+fn first(priority: i32) -> Had {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: a pointer to an initialised value that outlives the call; 0 is the calling thread.
+    let real_time = unsafe {
+        // Whoever started us may have given us more.
+        is_real_time() || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
+    };
+    if real_time {
+        return Had::RealTime;
+    }
+    let Ok(before) = rustix::process::getpriority_process(None) else { return Had::Ordinary };
+    // getrlimit(2): RLIMIT_NICE is 20 less the nice value.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nice).current.unwrap_or(40);
+    let allowed = 20 - i32::try_from(limit.min(40)).unwrap_or(40);
+    for nice in [-20, allowed] {
+        if nice < before && rustix::process::setpriority_process(None, nice).is_ok() {
+            return Had::Nice(nice);
+        }
+    }
+    Had::Ordinary
 }
 
 /// Is the calling thread a real-time task, whoever made it one? Then it has to rest.
@@ -66,11 +123,13 @@ mod tests {
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
         std::thread::spawn(move || {
-            assert!(Priority::Ordinary.take());
+            assert_eq!((Priority::Ordinary.take(), Priority::Ordinary.needed()), (Had::Ordinary, None));
+            assert_eq!(Priority::AsNeeded.take(), Had::Ordinary);
             assert_eq!(policy(), before);
             assert!(!is_real_time());
-            assert!(Priority::RealTime.take(), "tests run as root");
+            assert_eq!(Priority::AsNeeded.needed(), Some(Had::RealTime), "tests run as root");
             assert!(is_real_time());
+            assert_eq!((Priority::AsNeeded.needed(), Priority::RealTime.take()), (None, Had::RealTime));
             assert_eq!(policy(), libc::SCHED_FIFO);
         })
         .join()

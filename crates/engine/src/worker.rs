@@ -3,11 +3,12 @@
 //! With several ports there is still one loop, one schedule and one source: each run of frames of one port goes to that
 //! port's sender before the next frame is made, so that the order across all is the source's at any speed.
 
-use crate::pacer::{self, Pacer};
+use crate::pacer::{self, Budget, CatchUp, Densest, Pacer};
+use crate::priority::Had;
 use crate::source::{Frames, Kind, ProgramSource, SourceError};
 use crate::{
-    Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Overdue, Punctuality, READ_ON,
-    Sent, clock,
+    Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Overdue, Priority, Punctuality,
+    READ_ON, Sent, clock,
 };
 use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ const PAUSED_LOOK: Duration = Duration::from_millis(1);
 struct Limits {
     count: u64,
     duration: u64,
-    catch_up: f64,
+    catch_up: CatchUp,
     spin: bool,
     wait: bool,
 }
@@ -75,12 +76,14 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
     control: &Control,
 ) -> Sent {
     let cpu = clock::thread_cpu();
-    control.priority.take();
+    let had = control.priority.take();
     let mut waiter = clock::Waiter::for_this_thread(limits.spin, crate::priority::is_real_time());
     let paced = frames.facts().paced;
     let start = control.gate.pass(&control.stop);
     control.thread.store(clock::thread_number(), Relaxed);
     control.started.store(start, Relaxed);
+    // It is looked up once more at the end: what others had of the CPU before the start is no part of the run.
+    let waited = clock::thread_waited();
     let mut run = Run {
         limits,
         control,
@@ -88,11 +91,15 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
         is_paced: paced,
         put_off: 0,
         course: Course::default(),
-        pacer: Pacer::new(limits.catch_up),
-        punctuality: Punctuality::default(),
+        pacer: Pacer::new(limits.catch_up.times()),
+        budget: limits.catch_up.link().filter(|_| paced && limits.wait).map(Budget::new),
+        densest: Densest::default(),
+        punctuality: Punctuality { had, ..Punctuality::default() },
         given: 0,
         given_back: Vec::new(),
-        stalled: false,
+        looked: 0,
+        left: 0,
+        waited,
         departures: None,
         gave_up: false,
     };
@@ -103,6 +110,11 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
         run.unpaced(txs, frames, &mut waiter)
     };
     let looked = clock::now() - start;
+    run.punctuality.spun_ns = waiter.spun_ns();
+    run.punctuality.others_ns =
+        waited.and_then(|before| Some(clock::thread_waited()?.saturating_sub(before)));
+    run.punctuality.most_in_1ms = Some(run.densest.most());
+    let bounded = ended_by(&ended, paced && limits.wait, &run, looked);
     // Only what the kernel is done with counts as sent.
     for tx in txs.iter_mut() {
         if let Err(fault) = tx.drain()
@@ -111,7 +123,10 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
             ended = Ended::Fault(fault);
         }
     }
-    let elapsed = clock::now() - start;
+    let drained = clock::now() - start;
+    // Nothing leaves later than the grace after the end, and the run has lasted no longer: that its thread, which had no
+    // core, noticed so late is told as a stall.
+    let elapsed = drained.min(bounded.saturating_add(drained - looked));
     run.last_departures(txs);
     let counters = all(txs);
     publish(control, &counters);
@@ -172,6 +187,17 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
     }
 }
 
+/// The time by which a run that noticed its end at `looked` was over: no later than the grace after it, or than its last frames.
+fn ended_by(ended: &Ended, paced: bool, run: &Run<'_>, looked: u64) -> u64 {
+    match ended {
+        Ended::Done if paced => {
+            let end = run.course.time_of_end(run.limits.duration).saturating_add(GRACE_NS);
+            looked.min(end.max(run.left))
+        }
+        _ => looked,
+    }
+}
+
 /// What the senders counted together.
 fn all<T: Tx + ?Sized>(txs: &[&mut T]) -> TxCounters {
     let mut sum = TxCounters::default();
@@ -195,13 +221,19 @@ struct Run<'a> {
     /// How the schedule's time passes.
     course: Course,
     pacer: Pacer,
+    /// What is overdue may leave as this has it, where the pacer alone would keep it longer.
+    budget: Option<Budget>,
+    densest: Densest,
     punctuality: Punctuality,
     /// Frames given to the sender.
     given: u64,
     /// When those were due that it still had when the run ended, and gave back.
     given_back: Vec<u64>,
-    /// The batch before was late.
-    stalled: bool,
+    /// When it looked whether frames are due, or had waited for a time, and when it handed over the last ones; after the start.
+    looked: u64,
+    left: u64,
+    /// For how long others had its CPU, when that was looked up.
+    waited: Option<u64>,
     /// When frames really left, of senders that ask.
     departures: Option<Departures>,
     /// The run's time was over while its source was waited for.
@@ -263,33 +295,52 @@ impl Run<'_> {
             }
             // From here on by the schedule's time.
             let now = course.position(clock);
+            if self.budget.is_some() && next > now {
+                self.pacer.met(now);
+            }
             let position = self.pacer.advance(now, next);
-            if next > position {
+            // What the pacer keeps may leave if the link's bound lets it.
+            let room = match &self.budget {
+                Some(budget) if next > position && next <= now => budget.room(clock),
+                _ => 0,
+            };
+            if next > position && room == 0 {
                 let release = course.time_of(self.pacer.release_time(next));
+                let release = match &self.budget {
+                    Some(budget) if next <= now => release.min(budget.free_at()),
+                    _ => release,
+                };
                 waiter.wait(
                     (self.start + self.put_off).saturating_add(release),
                     self.control,
                     course.version,
                 );
+                self.looked = release.max(clock);
+                self.held_up_by_others(waiter);
                 continue;
             }
             let late = course.lasts(now - next);
+            // What was kept by the pacer was not held up; nor does a frame that comes behind others wait for its core.
+            self.stalled(late.min(clock.saturating_sub(self.looked)), clock, waiter);
+            self.looked = clock;
             let kept = &mut self.punctuality;
-            kept.stalls += u64::from(late > LATE_NS && !self.stalled);
-            self.stalled = late > LATE_NS;
-            kept.longest_stall_ns =
-                if self.stalled { kept.longest_stall_ns.max(late) } else { kept.longest_stall_ns };
-            let put_off = if self.limits.catch_up <= pacer::NEVER { pacer::put_off(late, 0) } else { 0 };
+            let put_off = if self.limits.catch_up.is_never() { pacer::put_off(late, 0) } else { 0 };
             if put_off > 0 {
                 self.put_off += put_off;
                 kept.put_off_ns = self.put_off;
+                self.looked = clock - put_off;
                 // Where the schedule is now, it is on time.
-                self.pacer = Pacer::at(self.limits.catch_up, next);
+                self.pacer = Pacer::at(self.limits.catch_up.times(), next);
                 continue;
             }
-            match self.batch(txs, frames, position.min(end - 1), &mut due) {
+            let (until, most) = if next > position { (now, room) } else { (position, BATCH) };
+            match self.batch(txs, frames, (until.min(end - 1), most), &mut due) {
                 Ok(0) => return Ended::Done,
-                Ok(count) => self.note(&due[..count], now, position < now),
+                Ok(count) => {
+                    self.note(&due[..count], now, position < now);
+                    self.densest.note(clock, count as u64);
+                    self.left = clock + self.put_off;
+                }
                 Err(ended) => return ended,
             }
             if position < now {
@@ -319,7 +370,7 @@ impl Run<'_> {
             if timed && self.course.active(clock::now() - self.start) >= self.limits.duration {
                 return Ended::Done;
             }
-            match self.batch(txs, frames, self.limits.duration.saturating_sub(1), &mut due) {
+            match self.batch(txs, frames, (self.limits.duration.saturating_sub(1), BATCH), &mut due) {
                 Ok(0) => return Ended::Done,
                 Ok(_) => {}
                 Err(ended) => return ended,
@@ -327,23 +378,28 @@ impl Run<'_> {
         }
     }
 
-    /// One batch of frames due by `until`, all of one port; 0 when the source has no more.
+    /// One batch of at most so many frames due by `until`, all of one port; 0 when the source has no more.
     fn batch<T: Tx + ?Sized, F: Frames + ?Sized>(
         &mut self,
         txs: &mut [&mut T],
         frames: &mut F,
-        until: u64,
+        (until, most): (u64, usize),
         due: &mut [u64; BATCH],
     ) -> Result<usize, Ended> {
         let port = if txs.len() > 1 { usize::from(frames.port()) } else { 0 };
         let Some(tx) = txs.get_mut(port) else { return Ok(0) };
         let left = self.limits.count - self.given;
-        let max = usize::try_from(left).unwrap_or(BATCH).min(tx.batch()).min(BATCH);
+        let max = usize::try_from(left).unwrap_or(BATCH).min(tx.batch()).min(most);
         let lent = tx.buffers();
         let mut buffers =
             Buffers { bytes: lent.bytes, stride: lent.stride, held: lent.held, lengths: lent.lengths };
         let count = frames.fill(&mut buffers, max, until, due).map_err(|fault| self.without(fault))?;
         if count > 0 {
+            if let Some(budget) = &mut self.budget {
+                let bits =
+                    buffers.lengths[..count].iter().map(|length| pacer::wire_bits((*length).into())).sum();
+                budget.take(self.looked, count, bits);
+            }
             if let Some(departures) = tx.departures() {
                 while let Some(departed) = departures.take() {
                     self.departures.get_or_insert_default().note(departed);
@@ -402,13 +458,42 @@ impl Run<'_> {
         }
     }
 
-    /// The run ended with a frame unsent that is due at `next`: where it is late by then, something held it up.
+    /// The run ended with a frame unsent that is due at `next`: where nothing left for long by then, something held it up.
     fn held_up(&mut self, ended: u64, next: u64) {
         let clock = ended.saturating_sub(self.put_off);
         let late = self.course.lasts(self.course.position(clock).saturating_sub(next));
-        if late > LATE_NS {
-            self.punctuality.stalls += u64::from(!self.stalled);
-            self.punctuality.longest_stall_ns = self.punctuality.longest_stall_ns.max(late);
+        let idle = late.min(clock.saturating_sub(self.looked));
+        if idle > LATE_NS {
+            self.punctuality.stalls += 1;
+            self.punctuality.longest_stall_ns = self.punctuality.longest_stall_ns.max(idle);
+        }
+    }
+
+    /// Nothing left for so long although something was due: the thread did not run, or the interface took nothing.
+    fn stalled(&mut self, idle: u64, clock: u64, waiter: &mut clock::Waiter) {
+        if idle > LATE_NS {
+            self.punctuality.stalls += 1;
+            self.punctuality.longest_stall_ns = self.punctuality.longest_stall_ns.max(idle);
+            waiter.held_up(self.start + self.put_off + clock, idle);
+            self.held_up_by_others(waiter);
+        }
+    }
+
+    /// Goes before others from now on, if it is they who had its core, and that is wanted.
+    fn held_up_by_others(&mut self, waiter: &mut clock::Waiter) {
+        if self.control.priority != Priority::AsNeeded || waiter.taken() == self.punctuality.taken {
+            return;
+        }
+        self.punctuality.taken = waiter.taken();
+        let waited = clock::thread_waited();
+        let others =
+            waited.zip(self.waited).is_none_or(|(waited, before)| waited - before.min(waited) > LATE_NS);
+        self.waited = waited;
+        if others && let Some(had) = self.control.priority.needed() {
+            self.punctuality.had = had;
+            if had == Had::RealTime {
+                waiter.goes_first_now();
+            }
         }
     }
 

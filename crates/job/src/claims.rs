@@ -228,7 +228,7 @@ impl Beside {
         };
         let holders = cpus.iter().filter_map(of).collect();
         // Who goes before others as well is stopped by none of them for long.
-        let before = (priority == Priority::Ordinary).then(tasks);
+        let before = (priority != Priority::RealTime).then(tasks);
         Beside { cpus, before, holders }
     }
 

@@ -168,7 +168,13 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
     let pages = xdp::live::pages(place.is_virtual(), metered);
     let one = |program: &Arc<traffic::Program>| -> Result<Box<dyn Engine>> {
-        Ok(Box::new(xdp::Live::open(&way, program, pages, wanted.catch_up, wanted.clock)?))
+        Ok(Box::new(xdp::Live::open(
+            &way,
+            program,
+            pages,
+            wanted.catch_up.among(wanted.cpus.len()),
+            wanted.clock,
+        )?))
     };
     let workers = wanted.shares.iter().map(one).collect::<Result<_>>()?;
     Ok(Engines { workers, what: Some(format!("XDP live frames, {}", way.describe())) })

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use lab::{Located, Namespace};
 use port::carrier::Link;
-use port::interface::{CounterReader, Interface, guard, namespace_id};
+use port::interface::{CounterReader, Interface, Use, guard_use, namespace_id};
 use port::packet::Target;
 
 /// An interface and where it is.
@@ -50,11 +50,55 @@ impl Place {
     /// # Errors
     /// That it is in use and was not named, or that this cannot be told.
     pub fn guard(&self, yes_disrupt: &[String]) -> Result<()> {
-        // In another namespace nobody is logged in through it, but it may carry that one's default route.
+        self.guarded(yes_disrupt, Use::default())
+    }
+
+    /// The same for whom what arrives there is taken from this host: a loopback, or an interface with connections of this host's
+    /// programs, is refused as well. `instead`: what would take nothing away.
+    ///
+    /// # Errors
+    /// As [`Place::guard`].
+    pub fn guard_taking(&self, yes_disrupt: &[String], instead: Option<&'static str>) -> Result<()> {
+        self.guarded(yes_disrupt, Use { takes: true, instead, ..Use::default() })
+    }
+
+    fn guarded(&self, yes_disrupt: &[String], how: Use<'_>) -> Result<()> {
         let name = &self.interface.name;
         let allowed = yes_disrupt.iter().find(|allowed| *allowed == name).map(String::as_str);
-        self.located.run_in(|| guard(name, allowed))??;
+        // In another namespace nobody is logged in through it, and that one's default route is none of ours.
+        let how = Use { yes_disrupt: allowed, from_outside: self.is_elsewhere(), ..how };
+        self.located.run_in(|| guard_use(name, how))??;
         Ok(())
+    }
+
+    /// Is it in a network namespace that is neither this process's nor that of the machine's first process? What cannot be found
+    /// out is taken for no.
+    fn is_elsewhere(&self) -> bool {
+        let file = |path: &str| rustix::fs::stat(path).map(|stat| (stat.st_dev, stat.st_ino));
+        let Ok(own) = file("/proc/thread-self/ns/net") else { return false };
+        let there = self.located.run_in(|| file("/proc/thread-self/ns/net"));
+        matches!(there, Ok(Ok(there)) if there != own && file("/proc/1/ns/net") != Ok(there))
+    }
+
+    /// The interface as it is now; `None` when it is no longer there. It is looked for by its number, because its name may have
+    /// changed.
+    ///
+    /// # Errors
+    /// That its namespace cannot be entered, or the kernel does not answer.
+    pub fn now(&self) -> Result<Option<Interface>> {
+        let index = self.interface.index;
+        let all = self.run_in(Interface::list)??;
+        Ok(all.into_iter().find(|one| one.index == index))
+    }
+
+    /// Why nothing comes through `what` any more, which was attached to the interface ("the meter"): by what has become of it.
+    pub fn why_ended(&self, what: &str) -> String {
+        let spec = &self.spec;
+        match self.now() {
+            Ok(None) => format!("{spec} was removed, or moved to another network namespace"),
+            Ok(Some(now)) if !now.up => format!("{spec} was set down"),
+            _ => format!("{what} was detached from {spec} by force"),
+        }
     }
 
     /// Runs `work` where the interface is.

@@ -185,13 +185,14 @@ impl Inner {
             parts.iter().for_each(|part| self.whole.extend_from_slice(part));
             (bytes, length) = (&self.whole, length + 4);
         }
-        match self.file.write(interface, time, bytes, length, comment) {
-            Ok(()) => {
-                self.frames += 1;
-                self.bytes += bytes.len() as u64;
-            }
-            Err(error) => {
-                self.fail(&error);
+        let written = self.file.write(interface, time, bytes, length, comment);
+        self.frames += 1;
+        self.bytes += bytes.len() as u64;
+        if let Err(error) = written {
+            let bytes = bytes.len() as u64;
+            // It is among those that waited, unless it was refused by itself.
+            if !self.fail(&error) {
+                (self.frames, self.bytes) = (self.frames - 1, self.bytes - bytes);
                 if !self.left {
                     self.miss(interface);
                 }
@@ -205,12 +206,23 @@ impl Inner {
         }
     }
 
-    fn fail(&mut self, error: &capture::CaptureError) {
+    /// Takes back what was counted and did not get into the file. Whether there was anything.
+    fn fail(&mut self, error: &capture::CaptureError) -> bool {
+        let lost = self.file.take_lost();
+        for (at, (packets, bytes)) in lost.iter().enumerate() {
+            self.frames = self.frames.saturating_sub(*packets);
+            self.bytes = self.bytes.saturating_sub(*bytes);
+            // What a reader who left did not get is what it did not want.
+            if let Some(unwritten) = self.unwritten.get_mut(at).filter(|_| !error.reader_left()) {
+                *unwritten += packets;
+            }
+        }
         if error.reader_left() {
             self.left = true;
-            return;
+        } else {
+            self.failed.get_or_insert_with(|| crate::in_full(&anyhow::Error::msg(error.to_string())));
         }
-        self.failed.get_or_insert_with(|| crate::in_full(&anyhow::Error::msg(error.to_string())));
+        lost.iter().any(|(packets, _)| *packets > 0)
     }
 
     fn finish(&mut self, counted_at: &[(u64, Option<Captured>)], report: &mut Report) {
@@ -244,8 +256,15 @@ impl Inner {
             report.warnings.add(Code::FramesNotCaptured, (said, mend));
         }
         if let Some(why) = &self.failed {
-            let said = format!("{} not captured from then on: {why}", counted(unwritten, "frame"));
-            report.warnings.add(Code::FramesNotCaptured, said);
+            let arrived = units::count(arrived);
+            let said = match unwritten {
+                0 => format!("the capture lacks its end, which says what became of frames: {why}"),
+                frames => {
+                    let frames = counted(frames, "frame");
+                    format!("{frames} of {arrived} not in the capture, which ends before them: {why}")
+                }
+            };
+            report.result.verdict.fall_short(Code::FramesNotCaptured, said);
         }
         let (begun, files) = self.file.files();
         report.result.capture = Some(report::Capture {

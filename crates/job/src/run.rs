@@ -46,7 +46,7 @@ use attempt::Run;
 use engine::{Control, Ended, Engine, Job, Sent};
 use meter::Meter;
 use meters::Meters;
-pub(crate) use meters::not_by_xdp;
+pub(crate) use meters::{not_by_xdp, on_loopback};
 use moves::Moves;
 use outcome::Outcome;
 use report::{Choice, Code, NotTaken, Report, Resolved, Warnings};
@@ -203,8 +203,8 @@ pub struct Wanted<'a> {
     pub longest: usize,
     /// Where a meter of ours drops by now whatever arrives, before anybody could change it; if anywhere.
     pub measured: Option<&'a Place>,
-    /// How fast to catch up after a stall.
-    pub catch_up: f64,
+    /// How to catch up after a stall.
+    pub catch_up: engine::CatchUp,
     /// The clock whose times signatures carry.
     pub clock: engine::clock::Clock,
     /// What arrives where frames are sent counts, too: no engine may keep it away from the meter.
@@ -381,7 +381,7 @@ fn arrived(
 ) -> Option<u64> {
     let setup = done.setup;
     for ((place, _), _) in setup.rx.iter().zip(&measured.parts).filter(|(_, part)| !part.attached) {
-        let said = format!("{} was removed, or its meter detached by force, during the run", place.spec);
+        let said = format!("{} during the run", place.why_ended("its meter"));
         report.result.verdict.fall_short(Code::MeterFailed, said.clone());
         blind_because = Some(said);
     }
@@ -433,7 +433,7 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
                 )
             };
             let count = job.count.map(|count| count.saturating_sub(worker.into()).div_ceil(of.into()));
-            Ok(job.share(source, count))
+            Ok(among(job.share(source, count), workers))
         };
         return (0..of).map(share).collect();
     };
@@ -446,9 +446,14 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
                 )
             })?),
         };
-        Ok(job.share(program.share(worker, of), count))
+        Ok(among(job.share(program.share(worker, of), count), workers))
     };
     (0..of).map(share).collect()
+}
+
+/// The part of one of so many workers, who catch up together as one would.
+fn among(job: Job, workers: usize) -> Job {
+    Job { catch_up: job.catch_up.among(workers), ..job }
 }
 
 /// A share without frames needs no thread.

@@ -75,6 +75,7 @@ pub mod packet;
 pub mod payload;
 pub mod plugin;
 pub mod scenario;
+#[cfg(feature = "templates")]
 pub mod templates;
 pub mod testing;
 pub mod value;

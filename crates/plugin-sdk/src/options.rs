@@ -63,25 +63,103 @@ impl Addresses {
         self.0.parse().ok()
     }
 
-    /// How many they are, where that shows in how they are written: those of an address, a prefix, a range.
+    /// How many they are, where that shows in how they are written: those of an address, a prefix, a range, a list of addresses,
+    /// and `shuffled(...)` of a prefix or range.
     #[must_use]
     pub fn count(&self) -> Option<u128> {
-        let bits = |address: &IpAddr| match address {
-            IpAddr::V4(a) => u128::from(u32::from(*a)),
-            IpAddr::V6(a) => u128::from(*a),
-        };
-        let inner =
-            self.0.strip_prefix("shuffled(").and_then(|text| text.strip_suffix(')')).unwrap_or(&self.0);
-        if let Some((address, length)) = inner.split_once('/') {
-            let width = if address.parse::<IpAddr>().ok()?.is_ipv6() { 128 } else { 32 };
-            return 1u128.checked_shl(width - length.parse::<u32>().ok().filter(|length| *length <= width)?);
+        let inner = self.shuffled().unwrap_or(&self.0);
+        match ends(inner) {
+            Some((first, last)) => bits(first).abs_diff(bits(last)).checked_add(1),
+            None => self.items().map(|items| items.len() as u128),
         }
-        if let Some((first, last)) = inner.split_once("..") {
-            let (first, last): (IpAddr, IpAddr) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-            return bits(&first).abs_diff(bits(&last)).checked_add(1);
-        }
-        self.only().map(|_| 1)
     }
+
+    /// The first and the last of them as they are written, of an address, a prefix or a range.
+    #[must_use]
+    pub fn ends(&self) -> Option<(IpAddr, IpAddr)> {
+        ends(&self.0)
+    }
+
+    /// The first `count` of them, in the order in which they are written: of a range that goes down the greatest, of a list its first
+    /// items. For fields that are walked through together with another one, such as tunnels with a subscriber each.
+    ///
+    /// # Errors
+    /// There are fewer, or none is the first: of `random(...)`, of a list of ranges, of a part of `shuffled(...)`.
+    pub fn take(&self, count: u64) -> Result<Value, String> {
+        let wanted = u128::from(count.max(1));
+        if self.count().is_some_and(|there| there < wanted) {
+            let there = self.count().unwrap_or_default();
+            return Err(format!("`{self}` has fewer addresses ({there}) than are needed ({wanted})"));
+        }
+        if let Some((first, last)) = ends(&self.0) {
+            let more = wanted - 1;
+            let end = bits(first);
+            let end = if bits(last) < end { end - more } else { end + more };
+            return Ok(if more == 0 {
+                Value::from(first)
+            } else {
+                Value::from(format!("{first}..{}", like(first, end)))
+            });
+        }
+        if let Some(items) = self.items() {
+            let items: Vec<IpAddr> =
+                items.into_iter().take(usize::try_from(count.max(1)).unwrap_or(usize::MAX)).collect();
+            return Ok(match items.as_slice() {
+                [one] => Value::from(*one),
+                _ => crate::value::list(items),
+            });
+        }
+        if self.shuffled().is_some() && self.count() == Some(wanted) {
+            return Ok(self.into());
+        }
+        Err(format!(
+            "`{self}` has no first {wanted} addresses: write a prefix (10.0.0.0/16), a range (10.0.0.1..10.0.0.9) or a list of addresses"
+        ))
+    }
+
+    /// What stands in `shuffled(...)`.
+    fn shuffled(&self) -> Option<&str> {
+        self.0.strip_prefix("shuffled(")?.strip_suffix(')')
+    }
+
+    /// The items of a list of addresses.
+    fn items(&self) -> Option<Vec<IpAddr>> {
+        let inner = self.0.strip_prefix('[')?.strip_suffix(']')?;
+        inner.split(',').map(|item| item.trim().parse().ok()).collect()
+    }
+}
+
+/// An address as a number.
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(a) => u128::from(u32::from(a)),
+        IpAddr::V6(a) => u128::from(a),
+    }
+}
+
+/// A number as an address of the same version.
+fn like(other: IpAddr, bits: u128) -> IpAddr {
+    match other {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::from(bits as u32)),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::from(bits)),
+    }
+}
+
+/// The first and the last address of an address, a prefix or a range.
+fn ends(text: &str) -> Option<(IpAddr, IpAddr)> {
+    if let Some((address, length)) = text.split_once('/') {
+        let first: IpAddr = address.trim().parse().ok()?;
+        let width: u32 = if first.is_ipv6() { 128 } else { 32 };
+        let host = width - length.trim().parse::<u32>().ok().filter(|length| *length <= width)?;
+        let last = bits(first) | 1u128.checked_shl(host).map_or(u128::MAX, |count| count - 1);
+        return Some((first, like(first, last)));
+    }
+    if let Some((first, last)) = text.split_once("..") {
+        let (first, last): (IpAddr, IpAddr) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        return (first.is_ipv6() == last.is_ipv6()).then_some((first, last));
+    }
+    let only = text.parse().ok()?;
+    Some((only, only))
 }
 
 /// The first IP address in a text.

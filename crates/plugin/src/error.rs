@@ -84,7 +84,7 @@ pub enum PluginError {
     },
     /// A module, in a netdyno without WebAssembly.
     #[error(
-        "plugin {}: this netdyno was built without WebAssembly (cargo feature `wasm`): only the built-in plugins can be used",
+        "plugin {}: this netdyno was built without WebAssembly, as `make demo` builds it, and has the built-in plugins only: `make build` makes one that runs modules (cargo feature `wasm`)",
         path.display()
     )]
     NoWasm {

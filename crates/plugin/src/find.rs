@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use traffic::Program;
 use traffic::expr::did_you_mean;
-use traffic::scenario::{Scenario, parse};
+use traffic::scenario::{Context, Scenario, ScenarioError, Sign, parse};
+use traffic::{Program, Rate};
 
 /// Modules looked at in a folder.
 const MOST_IN_A_FOLDER: usize = 1_000;
@@ -138,6 +138,18 @@ pub fn find(name: &str) -> Result<Plugin, PluginError> {
     let names = names();
     let hint = did_you_mean(name, names.iter().map(String::as_str));
     Err(PluginError::Unknown { name: name.to_owned(), hint })
+}
+
+/// Why a scenario cannot be sent, whatever the rate and the interface.
+fn unfit(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let context = Context {
+        seed: 1,
+        sign: Sign::No,
+        rate: scenario.wants_rate().then_some(Rate::TopSpeed),
+        link_bits_per_second: Some(10_000_000_000),
+        ..Context::default()
+    };
+    scenario.compile(&context).map(drop)
 }
 
 fn misnamed(path: &Path, own: &str) -> PluginError {
@@ -299,8 +311,28 @@ impl Plugin {
     /// An option is wrong, or what the plugin made is.
     pub fn scenario(&self, options: &Map<String, Value>, seed: Option<u64>) -> Result<Scenario, PluginError> {
         let text = self.scenario_text(options, seed)?;
-        parse(&text, self.name())
-            .map_err(|why| PluginError::Scenario { name: self.name().to_owned(), why: Box::new(why) })
+        let found = parse(&text, self.name());
+        match found.as_ref().map_or_else(|why| Some(why.clone()), |scenario| unfit(scenario).err()) {
+            None => {}
+            // Whoever set an option never saw the scenario that it stands in.
+            Some(why) => {
+                if let Some(option) = self.to_blame(options, seed) {
+                    return Err(self.fault(Fault::at(format!("/{option}"), why.message)));
+                }
+            }
+        }
+        found.map_err(|why| PluginError::Scenario { name: self.name().to_owned(), why: Box::new(why) })
+    }
+
+    /// The option without which the scenario is one that can be sent.
+    fn to_blame(&self, options: &Map<String, Value>, seed: Option<u64>) -> Option<String> {
+        options.keys().find_map(|option| {
+            let mut others = options.clone();
+            others.remove(option);
+            let text = self.scenario_text(&others, seed).ok()?;
+            let scenario = parse(&text, self.name()).ok()?;
+            unfit(&scenario).is_ok().then(|| option.clone())
+        })
     }
 
     /// The same as text.

@@ -25,11 +25,18 @@ pub struct Limits {
     pub call: Duration,
     /// Time for a batch of frames.
     pub batch: Duration,
+    /// Time to compile the module.
+    pub compile: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { memory: 256 << 20, call: Duration::from_secs(10), batch: Duration::from_secs(1) }
+        Limits {
+            memory: 256 << 20,
+            call: Duration::from_secs(10),
+            batch: Duration::from_secs(1),
+            compile: Duration::from_secs(60),
+        }
     }
 }
 
@@ -37,6 +44,9 @@ impl Default for Limits {
 const EPOCH: Duration = Duration::from_millis(10);
 /// Stack of compiled code; the thread's own has to be larger.
 const STACK: usize = 512 << 10;
+/// Functions of a module, empty ones too: each costs its compiler some 0.1 ms and 5 KB. What compilers make of a plugin has some
+/// thousand (of Go, whose runtime is in it, the most).
+const MOST_FUNCTIONS: u32 = 50_000;
 /// Entries of a guest's tables.
 const MOST_TABLE: usize = 1 << 20;
 
@@ -151,12 +161,16 @@ impl Compiled {
         if bytes.get(..4) != Some(b"\0asm") {
             return Err(not("it is no WebAssembly module".to_owned()));
         }
+        if let Some(functions) = functions(bytes).filter(|functions| *functions > MOST_FUNCTIONS) {
+            return Err(not(format!(
+                "the module has {functions} functions, and {MOST_FUNCTIONS} are taken at most"
+            )));
+        }
         let engine = engine().map_err(|why| not(format!("WebAssembly cannot be run here: {why}")))?;
         let module = match cache::get(engine, sha256) {
             Some(module) => module,
             None => {
-                let module = Module::new(engine, bytes)
-                    .map_err(|why| not(format!("it cannot be compiled: {why:#}")))?;
+                let module = translated(engine, bytes, limits.compile).map_err(not)?;
                 cache::put(engine, sha256, &module);
                 module
             }
@@ -263,6 +277,43 @@ impl Compiled {
             false => Err(PluginError::Version { name: self.name.clone(), theirs, ours: abi::VERSION }),
         }
     }
+}
+
+/// How many functions a module says that it has (section 3), if it can be read so far.
+fn functions(bytes: &[u8]) -> Option<u32> {
+    /// A number in LEB128, and what is behind it.
+    fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+        let length = bytes.iter().take(5).position(|byte| byte & 0x80 == 0)? + 1;
+        let (number, rest) = bytes.split_at_checked(length)?;
+        let value = number.iter().rev().fold(0u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
+        Some((u32::try_from(value).ok()?, rest))
+    }
+    let mut rest = bytes.get(8..)?;
+    loop {
+        let (id, behind) = rest.split_first()?;
+        let (length, content) = number(behind)?;
+        if *id == 3 {
+            return number(content).map(|(count, _)| count);
+        }
+        rest = content.get(length as usize..)?;
+    }
+}
+
+/// Compiles a module, for so long at most. What takes longer goes on in a thread that nobody waits for, until the process ends: a
+/// compiler cannot be interrupted.
+fn translated(engine: &'static Engine, bytes: &[u8], most: Duration) -> Result<Module, String> {
+    let (done, when) = std::sync::mpsc::channel();
+    let bytes = bytes.to_owned();
+    let thread = std::thread::Builder::new().name("compiler".to_owned());
+    thread
+        .spawn(move || {
+            done.send(Module::new(engine, bytes).map_err(|why| format!("it cannot be compiled: {why:#}")))
+        })
+        .map_err(|why| format!("there is no thread to compile it: {why}"))?;
+    when.recv_timeout(most).unwrap_or_else(|_| {
+        let most = report::units::time(u64::try_from(most.as_nanos()).unwrap_or(u64::MAX));
+        Err(format!("compiling it did not come to an end within {most}"))
+    })
 }
 
 /// A function that is exported: its name, what it takes and gives.

@@ -529,5 +529,8 @@ fn values(field: &Field) -> Vec<(u64, u64)> {
         Values::List(items) | Values::RandomList { items, .. } => {
             items.iter().map(|item| (placed(*item), placed(*item))).collect()
         }
+        Values::Runs(runs) | Values::RandomRuns { runs, .. } => {
+            runs.each().flat_map(|(start, step, count)| run(start, step, count)).collect()
+        }
     }
 }

@@ -13,7 +13,7 @@
 //! network, no clock, no randomness; memory, time and what it returns are bounded (`abi`, [`Limits`]). What it returns is
 //! checked as if it came from the network.
 //!
-//! * `abi`: the boundary, as functions over bytes. * `options`: schemas, settings by words. * `judge`: where frames go, for
+//! * `abi`: the boundary, as functions over bytes. * `options`: settings by words, `schema`: what they are checked by. * `judge`: where frames go, for
 //!   plugins that may send to private addresses only. * `find`: names, folders. * `guest`, `wasi`, `cache`, `frames`:
 //!   modules; with the feature `wasm` only.
 
@@ -35,6 +35,7 @@ mod frames;
 mod guest;
 pub mod judge;
 pub mod options;
+mod schema;
 #[cfg(feature = "wasm")]
 mod wasi;
 

@@ -4,8 +4,7 @@
 //! and its patterns are matched in linear time, so that neither it nor what is checked by it can take long.
 
 use crate::error::Invalid;
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use crate::schema::{self, Checker, Wrong, article, shortened};
 use plugin_sdk::Fault;
 use serde_json::{Map, Value};
 use traffic::expr::did_you_mean;
@@ -14,8 +13,6 @@ use traffic::expr::did_you_mean;
 const MOST_NODES: usize = 20_000;
 /// Deepest nesting, references followed.
 const DEEPEST: usize = 64;
-/// Memory of a compiled pattern.
-const LARGEST_PATTERN: usize = 1 << 20;
 /// Patterns of a schema, and their bytes in all: what is compiled of each is bounded by itself only.
 const MOST_PATTERNS: usize = 64;
 const MOST_OF_PATTERNS: usize = 16 << 10;
@@ -25,7 +22,7 @@ const MOST_OPTIONS: usize = 1 << 20;
 /// A plugin's options: what there are, and what they may be.
 pub struct Schema {
     schema: Value,
-    validator: Validator,
+    checker: Checker,
 }
 
 impl std::fmt::Debug for Schema {
@@ -66,14 +63,8 @@ impl Schema {
         }
         let mut walk = Walk { root: schema, nodes: 0, patterns: 0, of_patterns: 0, refs: Vec::new() };
         walk.look(schema, 0).map_err(bad)?;
-        if let Err(why) = jsonschema::draft202012::meta::validate(schema) {
-            return Err(bad(format!("at `{}`: {why}", why.instance_path())));
-        }
-        let patterns = PatternOptions::regex().size_limit(LARGEST_PATTERN).dfa_size_limit(LARGEST_PATTERN);
-        let options = jsonschema::options().with_draft(Draft::Draft202012).with_pattern_options(patterns);
-        let validator = options.should_validate_formats(true).offline().build(schema);
-        let validator = validator.map_err(|why| bad(why.to_string()))?;
-        Ok(Schema { schema: schema.clone(), validator })
+        let checker = Checker::new(schema).map_err(bad)?;
+        Ok(Schema { schema: schema.clone(), checker })
     }
 
     /// Do these options keep to it?
@@ -88,27 +79,25 @@ impl Schema {
                 "the options take {size} bytes as JSON, and {MOST_OPTIONS} are taken"
             )));
         }
-        match self.validator.iter_errors(&value).next() {
-            None => Ok(()),
-            Some(error) => Err(self.fault(&error)),
-        }
+        self.checker.check(&value).map_err(|fault| self.fault(fault))
     }
 
     /// What is wrong, in words that name the option.
-    fn fault(&self, error: &ValidationError<'_>) -> Fault {
-        let path = error.instance_path().to_string();
-        let message = match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                let name = unexpected.first().map_or("", String::as_str);
+    fn fault(&self, fault: schema::Fault) -> Fault {
+        let path = fault.pointer();
+        let message = match fault.wrong {
+            Wrong::Unknown(name) => {
                 let names = self.names_at(&path);
-                self.unknown(name, &names)
+                self.unknown(&name, &names)
             }
-            ValidationErrorKind::Required { property } => {
-                format!("`{}` is missing: it has no default", property.as_str().unwrap_or_default())
-            }
-            // The others quote the value; a long one is no help.
-            _ => shortened(&error.to_string()),
+            Wrong::Missing(name) => format!("`{name}` is missing: it has no default"),
+            Wrong::Other(value, may_be) => match &may_be[..] {
+                [] => format!("{value} may not stand here"),
+                [one] => format!("{value} is not {one}"),
+                [one, other] => format!("{value} is neither {one} nor {other}"),
+                several => format!("{value} is none of these: {}", several.join(", ")),
+            },
+            Wrong::Told(said) => said,
         };
         Fault { path, message }
     }
@@ -203,16 +192,7 @@ impl Schema {
             // Anything: what looks like JSON is, and a word is a word.
             return Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
         }
-        let article = |kind: &&str| match *kind {
-            "integer" => "an integer",
-            "number" => "a number",
-            "boolean" => "true or false",
-            "array" => "a list",
-            "object" => "a JSON object",
-            "null" => "null",
-            _ => "a text",
-        };
-        let wanted: Vec<&str> = wanted.iter().map(article).collect();
+        let wanted: Vec<&str> = wanted.iter().map(|kind| article(kind)).collect();
         Err(format!("`{}` is not {}", shortened(text), wanted.join(" or ")))
     }
 
@@ -410,15 +390,6 @@ fn items(text: &str) -> Vec<&str> {
 /// What a reference within the schema refers to.
 fn referred<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     root.pointer(reference.strip_prefix('#')?)
-}
-
-/// Not more of a text than anybody reads.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 160;
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-    }
 }
 
 /// Looks through a schema as whoever checks by it will, before anybody does.

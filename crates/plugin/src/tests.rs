@@ -6,8 +6,14 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-const LIMITS: Limits =
-    Limits { memory: 16 << 20, call: Duration::from_millis(200), batch: Duration::from_millis(100) };
+const ORDINARY: Limits =
+    Limits { memory: 0, call: Duration::ZERO, batch: Duration::ZERO, compile: Duration::from_secs(60) };
+const LIMITS: Limits = Limits {
+    memory: 16 << 20,
+    call: Duration::from_millis(200),
+    batch: Duration::from_millis(100),
+    ..ORDINARY
+};
 
 /// A string of WAT with these bytes.
 fn literal(text: &str) -> String {
@@ -355,7 +361,15 @@ fn what_a_guest_says_of_itself_is_checked() {
         (json!({ "world": "other" }), "unknown variant `other`"),
         (json!({ "options": [] }), "it is no JSON object"),
         (json!({ "options": { "type": "string" } }), "its `type` is not `object`"),
-        (json!({ "options": { "type": "object", "properties": 5 } }), "at `/properties`: 5 is not of type"),
+        (json!({ "options": { "type": "object", "properties": 5 } }), "at `/properties`: 5 is no object"),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "minimun": 1 } } } }),
+            "at `/properties/a/minimun`: `minimun` is no word of a schema that is checked here; did you mean `minimum`?",
+        ),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "format": "email" } } } }),
+            "at `/properties/a/format`: \"email\" is no format that is checked",
+        ),
         (
             json!({ "options": { "type": "object", "patternProperties": { "(": {} } } }),
             "schema of its options",
@@ -403,9 +417,9 @@ fn options_are_named_by_their_path_and_typed_by_the_schema() {
     let plugin = load(&compile(SCENARIO, "")).expect("a plugin");
     for (options, says) in [
         (json!({ "count": 0 }), "`/count`: 0 is less than the minimum of 1"),
-        (json!({ "count": "5" }), "`/count`: \"5\" is not of type \"integer\""),
-        (json!({ "inner": { "ports": [1, "x"] } }), "`/inner/ports/1`: \"x\" is not of type"),
-        (json!({ "dst_ip": "10.0.0" }), "`/dst_ip`: \"10.0.0\" is not a \"ipv4\""),
+        (json!({ "count": "5" }), "`/count`: \"5\" is not an integer"),
+        (json!({ "inner": { "ports": [1, "x"] } }), "`/inner/ports/1`: \"x\" is not an integer"),
+        (json!({ "dst_ip": "10.0.0" }), "`/dst_ip`: \"10.0.0\" is not an IPv4 address"),
         (json!({ "dstip": "10.0.0.1" }), "there is no option `dstip`; did you mean `dst_ip`? there are"),
     ] {
         let error =
@@ -586,4 +600,59 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
     let wat = wat.replace(&length(&description("frames")), &length(&restricted));
     refused(&wat, &["would go to 8.8.4.4"]);
     assert_eq!(asked(&free, &json!({})).expect("frames"), "60 60 ");
+}
+
+/// A module of so many functions that do nothing.
+fn of_functions(count: u32) -> Vec<u8> {
+    let number = |mut value: u32| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    };
+    let section = |id: u8, content: Vec<u8>| [vec![id], number(content.len() as u32), content].concat();
+    let each = |bytes: &[u8]| [number(count), bytes.repeat(count as usize)].concat();
+    [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, vec![1, 0x60, 0, 0]),
+        section(3, each(&[0])),
+        section(10, each(&[2, 0, 0x0b])),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_module_of_many_functions_or_one_that_takes_long_to_compile_is_refused() {
+    let refused = |count: u32, limits: Limits| {
+        of_module("many", Path::new("many"), &of_functions(count), limits).expect_err("no plugin").to_string()
+    };
+    // 3.6 MB, for which a compiler takes two minutes and 4.5 GB.
+    let told = refused(900_000, LIMITS);
+    assert!(told.contains("the module has 900000 functions, and 50000 are taken at most"), "{told}");
+    let told = refused(30, LIMITS);
+    assert!(told.contains("it exports no `memory`"), "what is compiled is looked at: {told}");
+    let told = refused(5_000, Limits { compile: Duration::ZERO, ..LIMITS });
+    assert!(told.contains("compiling it did not come to an end within"), "{told}");
+}
+
+#[test]
+fn an_option_out_of_range_is_refused_by_its_name_and_not_in_words_of_a_generated_scenario() {
+    let plugin = crate::find("simpleudp").expect("it is built in");
+    for (options, name) in [
+        (json!({ "dscp": 64 }), "/dscp"),
+        (json!({ "src_ip": "10.0.0.1", "ttl": 256, "payload_size": 20 }), "/ttl"),
+        (json!({ "dst_port": "1..70000" }), "/dst_port"),
+        (json!({ "vlan": 5000, "dscp": 1 }), "/vlan"),
+        (json!({ "src_ip": "10.0.0.0/33" }), "/src_ip"),
+        (json!({ "src_ip": "10.0.0.1/8" }), "/src_ip"),
+    ] {
+        let options = options.as_object().cloned().expect("options");
+        match plugin.scenario(&options, Some(1)).expect_err("out of range") {
+            PluginError::Options { fault, .. } => assert_eq!(fault.path, name, "{fault}"),
+            other => panic!("{options:?}: {other}"),
+        }
+    }
 }

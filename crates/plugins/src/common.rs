@@ -3,7 +3,7 @@
 use plugin_sdk::options::{Addresses, Values};
 use plugin_sdk::value::{Value, counted};
 use plugin_sdk::{Fault, Stream};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Declares a plugin's options: a struct whose fields have descriptions and defaults.
 macro_rules! options {
@@ -70,7 +70,7 @@ pub(crate) fn flows(
     let fault = |message: String| Err(Fault::at(format!("/{option}"), message));
     let (Some((first, last)), Some(hosts)) = (ports.bounds(), source.count()) else {
         return fault(
-            "a number of flows needs a port or range of ports, and an address, prefix or range of addresses"
+            "a number of flows needs a port or range of ports, and an address, a prefix, a range or a list of addresses"
                 .to_owned(),
         );
     };
@@ -83,18 +83,27 @@ pub(crate) fn flows(
             "{flows} flows are {used} ports times {needed} source addresses, of which there are {hosts}: give a larger prefix, or a number of flows with more divisors"
         ));
     }
-    let address = match source.first() {
-        _ if needed == 1 => Value::from(source.first()),
-        IpAddr::V4(first) => {
-            let end = Ipv4Addr::from(u32::from(first).saturating_add((needed - 1) as u32));
-            Value::from(first..=end).every(used)
+    let address = match source.take(needed) {
+        Ok(address) => {
+            if needed == 1 {
+                address
+            } else {
+                address.every(used)
+            }
         }
-        IpAddr::V6(first) => {
-            let end = Ipv6Addr::from(u128::from(first).saturating_add(u128::from(needed - 1)));
-            Value::from(first..=end).every(used)
-        }
+        Err(why) => return fault(why),
     };
-    Ok((address, counted(first.min(last), used)))
+    // Downwards, if that is how they are written.
+    let ports = if last < first { downwards(first, used) } else { counted(first, used) };
+    Ok((address, ports))
+}
+
+/// `count` numbers from `first` down.
+fn downwards(first: u64, count: u64) -> Value {
+    match count {
+        0 | 1 => Value::from(first),
+        _ => Value::from(first..=first.saturating_sub(count - 1)),
+    }
 }
 
 /// A stream for each of `items`, with a share of the frames each; those of no share are left out.

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use plugin_sdk::options::Addresses;
-use plugin_sdk::packet::{Packet, frag, ipv4, ipv6};
+use plugin_sdk::packet::{Packet, frag, ipv4, ipv6, udp};
 use plugin_sdk::payload::{Payload, bytes};
 use plugin_sdk::{Compile, Example, Fault, Run, Scenario, Stream};
 
@@ -101,11 +101,10 @@ impl Compile for Fragments {
                 Kind::Tiny => vec![(0, 8, true), (8, size, false)],
                 Kind::Beyond => vec![(0, size, true), (65_528, size, false)],
             };
-            let end = parts
-                .iter()
-                .map(|(offset, length, _)| u32::from(*offset) + u32::from(*length))
-                .max()
-                .unwrap_or(0);
+            let ends = parts.iter().map(|(offset, length, _)| u32::from(*offset) + u32::from(*length));
+            // What the first fragment alone is waited for is two more like it.
+            let more = if *kind == Kind::FirstOnly { 3 * u32::from(size) } else { 0 };
+            let end = ends.max().unwrap_or(0).max(more);
             for (at, (offset, length, more)) in parts.iter().enumerate() {
                 let packet = fragment(&o, number as u32, *offset, *length, *more, end);
                 streams.push(Stream::new(packet).named(format!("{kind:?} {}", at + 1).to_lowercase()));
@@ -118,27 +117,56 @@ impl Compile for Fragments {
 
 /// One fragment of a datagram of `end` bytes.
 fn fragment(o: &Options, kind: u32, offset: u16, length: u16, more: bool, end: u32) -> Packet {
-    let data: Payload = if offset == 0 {
-        // Fragments that contradict each other have no checksum that is right: over IPv4 there is none, over IPv6 there must
-        // be one (RFC 8200 section 8.1).
-        let total = u16::try_from(end).unwrap_or(u16::MAX);
-        let checksum = if o.src_ip.is_ipv6() { 0x5555 } else { 0 };
-        let header = bytes().u16(o.src_port).u16(o.dst_port).u16(total).u16(checksum);
-        header.put(&vec![b'f'; usize::from(length.saturating_sub(8))])
-    } else {
-        bytes().put(&vec![b'f'; usize::from(length)])
-    };
+    let total = u16::try_from(end).unwrap_or(u16::MAX);
     // Each kind has identifications of its own, so that two kinds' datagrams never mix.
     if o.src_ip.is_ipv6() {
         let first = u64::from(kind) << 28;
         let id = plugin_sdk::value::counted(first, 1 << 28);
-        ipv6().src(&o.src_ip).dst(&o.dst_ip)
-            / frag().nh(17).offset(offset / 8).m(u8::from(more)).id(id)
-            / data
+        let header =
+            ipv6().src(&o.src_ip).dst(&o.dst_ip) / frag().nh(17).offset(offset / 8).m(u8::from(more)).id(id);
+        if offset > 0 {
+            return header / bytes().put(&rest(o, offset, length, end));
+        }
+        // Over IPv6 there must be a checksum (RFC 8200 section 8.1). netdyno reckons it over this fragment, and what follows adds
+        // nothing to it.
+        let packet = header / udp().sport(o.src_port).dport(o.dst_port).length(total);
+        match usize::from(length.saturating_sub(UDP)) {
+            0 => packet,
+            data => packet / bytes().put(&vec![FILL; data]),
+        }
     } else {
+        let data: Payload = if offset == 0 {
+            // Over IPv4 none is needed.
+            let header = bytes().u16(o.src_port).u16(o.dst_port).u16(total).u16(0);
+            header.put(&vec![FILL; usize::from(length.saturating_sub(UDP))])
+        } else {
+            bytes().put(&vec![FILL; usize::from(length)])
+        };
         let first = u64::from(kind) << 13;
         let id = plugin_sdk::value::counted(first, 1 << 13);
         let header = ipv4().src(&o.src_ip).dst(&o.dst_ip).proto(17).id(id).frag(offset / 8);
         (if more { header.flags("MF") } else { header }) / data
     }
 }
+
+/// The data of a later fragment. A datagram over IPv6 ends with two bytes that take back, in one's complement, what the bytes behind its
+/// first fragment add to its checksum, and the difference between the length of the datagram, which the checksum covers, and
+/// that of the first fragment, which netdyno takes for it.
+fn rest(o: &Options, offset: u16, length: u16, end: u32) -> Vec<u8> {
+    let mut data = vec![FILL; usize::from(length)];
+    // One that is longer than a datagram can be has no checksum.
+    if u32::from(offset) + u32::from(length) == end && end <= u32::from(u16::MAX) {
+        let first = if end == 8 + u32::from(o.size) { 8 } else { u32::from(o.size) };
+        let words = u64::from(end - first) / 2 - 1;
+        let sum = (u64::from(end - first) + words * u64::from(u16::from_be_bytes([FILL; 2]))) % 0xffff;
+        let last = data.len().saturating_sub(2);
+        data.truncate(last);
+        data.extend((0xffff - sum as u16).to_be_bytes());
+    }
+    data
+}
+
+/// Bytes of UDP's header.
+const UDP: u16 = 8;
+/// What datagrams are filled with.
+const FILL: u8 = b'f';

@@ -85,9 +85,6 @@ impl Compile for Gtpu {
 
     fn compile(o: Options, _: &Run) -> Result<Scenario, Fault> {
         let up = o.direction == Direction::Uplink;
-        if o.ue_ip.count().is_some_and(|count| count < u128::from(o.tunnels)) {
-            return Err(Fault::at("/ue_ip", format!("fewer addresses than the {} tunnels", o.tunnels)));
-        }
         if u64::from(o.first_teid) + o.tunnels > 1 << 32 {
             return Err(Fault::at("/first_teid", "the last tunnel's identifier has more than 32 bits"));
         }
@@ -99,11 +96,7 @@ impl Compile for Gtpu {
         // Ports of one tunnel go through, then the next tunnel's.
         let flows = o.flows_per_tunnel;
         let nested = |value: plugin_sdk::value::Value| if flows > 1 { value.every(flows) } else { value };
-        let subscriber = match o.ue_ip.first() {
-            std::net::IpAddr::V4(first) if o.ue_ip.count().is_some() => v4s(first, o.tunnels),
-            std::net::IpAddr::V6(first) if o.ue_ip.count().is_some() => v6s(first, o.tunnels),
-            _ => (&o.ue_ip).into(),
-        };
+        let subscriber = o.ue_ip.take(o.tunnels).map_err(|why| Fault::at("/ue_ip", why))?;
         let subscriber = if o.tunnels > 1 { nested(subscriber) } else { subscriber };
         let teid = plugin_sdk::value::counted(o.first_teid.into(), o.tunnels);
         let teid = if o.tunnels > 1 { nested(teid) } else { teid };

@@ -79,14 +79,14 @@ impl Compile for NetFlow {
         if v6 && o.version == Version::V5 {
             return Err(Fault::at("/flow_src", "version 5 has records of IPv4 only"));
         }
-        if o.exporter_ip.count().is_some_and(|count| count < u128::from(o.exporters)) {
-            return Err(Fault::at("/exporter_ip", format!("fewer addresses than {} exporters", o.exporters)));
+        // Of flows over IPv6 four bytes vary.
+        for (addresses, option) in [(&o.flow_src, "/flow_src"), (&o.flow_dst, "/flow_dst")] {
+            if v6 && low(addresses).is_none() {
+                let message = "of IPv6 an address, a prefix or a range that differs in its last 32 bits only";
+                return Err(Fault::at(option, message));
+            }
         }
-        let exporters = match o.exporter_ip.first() {
-            _ if o.exporter_ip.count().is_none() => Value::from(&o.exporter_ip),
-            std::net::IpAddr::V4(first) => v4s(first, o.exporters),
-            std::net::IpAddr::V6(first) => v6s(first, o.exporters),
-        };
+        let exporters = o.exporter_ip.take(o.exporters).map_err(|why| Fault::at("/exporter_ip", why))?;
         // What counts records goes up by a message's, what counts messages by one; for each exporter by itself.
         let counting = |step: u32| Value::from(0..=u32::MAX - step).step(step.into()).every(o.exporters);
         let message = match o.version {
@@ -107,15 +107,27 @@ fn address(of: &Addresses, vary: bool) -> Payload {
             bytes().vary(32, if of.text().contains('(') { Value::from(of) } else { random(of) })
         }
         std::net::IpAddr::V4(first) => bytes().put(&first.octets()),
-        std::net::IpAddr::V6(first) if vary && of.only().is_none() => {
-            let (whole, count) = (u128::from(first), of.count().unwrap_or(1 << 16));
-            let low = whole as u32;
-            let last = u64::from(low) + u64::try_from(count.min(1 << 32)).unwrap_or(1) - 1;
-            let range = Value::from(u64::from(low)..=last.min(u32::MAX.into()));
-            bytes().put(whole.to_be_bytes().get(..12).unwrap_or_default()).vary(32, random(range))
-        }
-        std::net::IpAddr::V6(first) => bytes().put(&first.octets()),
+        std::net::IpAddr::V6(first) => match low(of).filter(|range| vary && range.start() != range.end()) {
+            Some(range) => {
+                bytes().put(first.octets().get(..12).unwrap_or_default()).vary(32, random(Value::from(range)))
+            }
+            None => bytes().put(&first.octets()),
+        },
     }
+}
+
+/// The last 32 bits of IPv6 addresses: of an address, a prefix (of one that is shorter than /96 the first addresses of it), a range.
+fn low(of: &Addresses) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = of.ends()?;
+    let bits = |address| match address {
+        std::net::IpAddr::V6(address) => Some(u128::from(address)),
+        std::net::IpAddr::V4(_) => None,
+    };
+    let (first, last) = (bits(first)?, bits(last)?);
+    let (low, high) = (first.min(last), first.max(last));
+    let whole = of.text().contains('/');
+    (low >> 32 == high >> 32 || whole)
+        .then(|| low as u32..=if low >> 32 == high >> 32 { high as u32 } else { u32::MAX })
 }
 
 /// How many fields of each record vary.

@@ -20,19 +20,25 @@ choices! {
 }
 
 /// Ports `first` to `last` of all targets: the fields of both.
-fn order(order: Order, targets: &Addresses, first: u16, last: u16) -> (Value, Value) {
+fn order(order: Order, targets: &Addresses, first: u16, last: u16) -> Result<(Value, Value), Fault> {
     let count = u64::from(last - first) + 1;
     let ports = counted(first.into(), count);
-    match order {
+    Ok(match order {
         Order::Ports => (Value::from(targets).every(count), ports),
         Order::Targets => {
-            let hosts = targets.count().and_then(|count| u64::try_from(count).ok()).unwrap_or(1);
+            let hosts = targets.count().and_then(|count| u64::try_from(count).ok());
+            let hosts = hosts.ok_or_else(|| {
+                Fault::at(
+                    "/dst_ip",
+                    "with the order `targets`: an address, a prefix, a range or a list of addresses",
+                )
+            })?;
             (targets.into(), if count == 1 { ports } else { ports.every(hosts) })
         }
         Order::Random if count == 1 => (targets.into(), ports),
         Order::Random if count.is_power_of_two() => (Value::from(targets).every(count), shuffled(ports)),
         Order::Random => (Value::from(targets).every(count), random(ports)),
-    }
+    })
 }
 
 /// Targets with `every=` where they are more than one.
@@ -60,7 +66,7 @@ fn whole(targets: &Addresses, ports: u64, passes: u64) -> Result<Option<u64>, Fa
         Some(frames) => Ok(Some(frames)),
         None => Err(Fault::at(
             "/passes",
-            "how many targets there are does not show in `dst_ip`: write an address, a prefix or a range, or 0 passes (without end)",
+            "how many targets there are does not show in `dst_ip`: write an address, a prefix, a range or a list of addresses, or 0 passes (without end)",
         )),
     }
 }
@@ -134,7 +140,7 @@ pub mod tcp_port_scan {
 
         fn compile(o: Options, _: &Run) -> Result<Scenario, Fault> {
             let (first, last) = bounds((o.first_port, o.last_port))?;
-            let (hosts, ports) = order(o.order, &o.dst_ip, first, last);
+            let (hosts, ports) = order(o.order, &o.dst_ip, first, last)?;
             let flags = match o.kind {
                 Kind::Syn => "S",
                 Kind::Ack => "A",
@@ -266,7 +272,7 @@ pub mod udp_port_scan {
             }
             let mut streams = Vec::new();
             for (from, to, service) in stretches {
-                let (hosts, ports) = order(o.order, &o.dst_ip, from, to);
+                let (hosts, ports) = order(o.order, &o.dst_ip, from, to)?;
                 let header = ip(&o.src_ip, &o.dst_ip, "/dst_ip")?.dst(targets(hosts, &o.dst_ip));
                 let packet: Packet = header / udp().sport(&o.src_port).dport(ports);
                 let (name, packet) = match service {

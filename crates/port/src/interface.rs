@@ -6,13 +6,13 @@
 //! that loads an interface, and `doctor`. Whether one may be loaded is [`crate::guard`]'s to say.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 use serde::Serialize;
 
-pub use crate::guard::{disruption, guard};
+pub use crate::guard::{Use, disruption, guard, guard_use};
 
 use crate::ethtool::Ethtool;
 use crate::netlink::{
@@ -56,6 +56,19 @@ pub enum InterfaceError {
         /// What it carries.
         why: Disruption,
     },
+    /// What arrives there would be taken from this host, which needs it.
+    #[error(
+        "{name} {why}: they would be cut off, because what arrives there would be taken from this host. To do it all the same, \
+         add `.yes_disrupt` {name}{}", or_rather(*instead)
+    )]
+    Needed {
+        /// Its name.
+        name: String,
+        /// Who needs it.
+        why: Disruption,
+        /// What takes nothing away, as an imperative.
+        instead: Option<&'static str>,
+    },
     /// The kernel does not tell.
     #[error("cannot look at the interface '{name}': {source}")]
     Netlink {
@@ -64,6 +77,10 @@ pub enum InterfaceError {
         /// Why.
         source: NetlinkError,
     },
+}
+
+fn or_rather(instead: Option<&str>) -> String {
+    instead.map(|instead| format!("; to take nothing away, {instead}")).unwrap_or_default()
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
@@ -502,6 +519,15 @@ pub enum Disruption {
     Login(IpAddr),
     /// It is built on an interface of another network namespace that cannot be looked at.
     Hidden,
+    /// It is the loopback: whatever programs of this host say to each other goes through it.
+    Loopback,
+    /// Connections of programs of this host go through it.
+    Connections {
+        /// How many.
+        count: usize,
+        /// One of them: own and other address.
+        one: [SocketAddr; 2],
+    },
 }
 
 impl fmt::Display for Disruption {
@@ -511,6 +537,16 @@ impl fmt::Display for Disruption {
             Self::Login(client) => write!(f, "carries your login from {client}"),
             Self::Hidden => {
                 f.write_str("is built on an interface of another network namespace that cannot be looked at")
+            }
+            Self::Loopback => f.write_str("carries the connections between this host's own programs"),
+            Self::Connections { count: 1, one: [own, other] } => {
+                write!(f, "carries an established TCP connection of this host ({own} with {other})")
+            }
+            Self::Connections { count, one: [own, other] } => {
+                write!(
+                    f,
+                    "carries {count} established TCP connections of this host ({own} with {other}, ...)"
+                )
             }
         }
     }

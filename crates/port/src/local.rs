@@ -39,6 +39,82 @@ pub(crate) fn owned(socket: &mut Socket) -> Result<Vec<(u32, IpAddr)>, NetlinkEr
     Ok(messages.iter().filter_map(owned).collect())
 }
 
+/// What of this host leads into a prefix, in a sentence's middle: a route to a part of it or all, a gateway, or a connection with an address
+/// of it, in the calling thread's network namespace. A route to more than the prefix, such as a default route, does not count, and neither do
+/// routes of the table local.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn used(first: IpAddr, bits: u8) -> Result<Option<String>, NetlinkError> {
+    // struct rtmsg: family, lengths of the prefixes, TOS, table, and others; then flags.
+    const RTMSG: usize = 12;
+    let inside = |address: IpAddr| within(address, first, bits);
+    let (family, full) = if first.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
+    let mut ask = [0; RTMSG];
+    if let Some(place) = ask.first_mut() {
+        *place = family as u8;
+    }
+    let routes = Socket::route()?.request(Message::new(libc::RTM_GETROUTE, DUMP).fixed(&ask))?;
+    for route in &routes {
+        let (Some(&length), Some(&table)) = (route.get(1), route.get(4)) else { continue };
+        if table == libc::RT_TABLE_LOCAL {
+            continue;
+        }
+        let attributes = Attributes::after(route, RTMSG);
+        let of = |kind: u16| address(attributes.get(kind)?);
+        if let Some(to) = of(libc::RTA_DST).filter(|to| length >= bits && inside(*to)) {
+            let what = if length == full { to.to_string() } else { format!("{to}/{length}") };
+            return Ok(Some(format!("this host has a route to {what}")));
+        }
+        if let Some(gateway) = of(libc::RTA_GATEWAY).filter(|gateway| inside(*gateway)) {
+            return Ok(Some(format!("{gateway} is a gateway of its routes")));
+        }
+    }
+    let peer = peers().into_iter().find(|peer| inside(*peer));
+    Ok(peer.map(|peer| format!("this host has a TCP connection with {peer}")))
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match <[u8; 4]>::try_from(bytes) {
+        Ok(bytes) => Some(IpAddr::from(bytes)),
+        Err(_) => Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?)),
+    }
+}
+
+fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
+    match (address, first) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(32u32.saturating_sub(bits.into())).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(128u32.saturating_sub(bits.into())).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+/// The far ends of established TCP connections.
+fn peers() -> Vec<IpAddr> {
+    let mut found = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        // TCP_ESTABLISHED is 01. Addresses are words of 32 bits in hexadecimal, as the host has them.
+        let lines = text.lines().skip(1).map(|line| line.split_whitespace());
+        for mut fields in lines {
+            let (end, state) = (fields.nth(2), fields.next());
+            let Some((hex, _)) = end.filter(|_| state == Some("01")).and_then(|end| end.rsplit_once(':'))
+            else {
+                continue;
+            };
+            let words = hex.as_bytes().chunks(8).filter_map(|word| std::str::from_utf8(word).ok());
+            let words = words.filter_map(|word| u32::from_str_radix(word, 16).ok());
+            let bytes: Vec<u8> = words.flat_map(|word| word.to_ne_bytes()).collect();
+            found.extend(address(&bytes).map(|peer| peer.to_canonical()));
+        }
+    }
+    found
+}
+
 /// The route, taken back when this is dropped.
 #[derive(Debug)]
 pub struct LocalPrefix {

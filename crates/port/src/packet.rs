@@ -48,6 +48,7 @@ pub struct Target {
 struct Socket {
     fd: OwnedFd,
     name: String,
+    index: u32,
     stop: Option<Arc<AtomicBool>>,
     deadline: Option<Instant>,
 }
@@ -68,7 +69,7 @@ impl Socket {
         // A few batches of jumbo frames; the FORCE form ignores net.core.wmem_max and needs CAP_NET_ADMIN, without
         // which the default is a little slower on hardware that completes late, nothing worse.
         let _ = set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(16i32 << 20));
-        Ok(Socket { fd, name: target.name.clone(), stop: None, deadline: None })
+        Ok(Socket { fd, name: target.name.clone(), index: target.index, stop: None, deadline: None })
     }
 
     /// Bytes accepted but not yet released by the driver.
@@ -124,8 +125,8 @@ impl Socket {
                 self.wait_writable();
             }
             libc::EMSGSIZE | libc::EINVAL => return Ok(false),
-            // A device that is being removed goes down first.
-            libc::ENETDOWN if rustix::net::netdevice::name_to_index(&self.fd, &self.name).is_err() => {
+            // A device that is being removed goes down first. By its number: its name may have been changed.
+            libc::ENETDOWN if rustix::net::netdevice::index_to_name(&self.fd, self.index).is_err() => {
                 return Err(TxError::Gone(self.name.clone()));
             }
             libc::ENETDOWN => return Err(TxError::Down(self.name.clone())),

@@ -159,8 +159,8 @@ pub(crate) fn remedy(report: &Report) -> String {
 
 /// What the user may want to do now; `page` is the written report.html, if any.
 pub fn next_step(report: &Report, page: Option<&str>) -> String {
-    let interface =
-        report.resolved.interfaces.first().map(|i| format!(" {}", units::printable(i))).unwrap_or_default();
+    let interface = report.resolved.interfaces.first().map(|i| units::printable(i)).unwrap_or_default();
+    let doctor = || causes::Where::of(report).doctor_command(&interface);
     let result = &report.result;
     let advice = match &result.verdict {
         Verdict::Done if page.is_some() => None,
@@ -173,7 +173,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         }
         Verdict::Short { .. } if result.endpoint_search.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
-            Some("`netdyno clone doctor`, with the same `.on` and `.to`, says which step of a connection is missing.".to_owned())
+            Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }
         Verdict::Short { .. } if result.cloned.is_some() => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.learnt_frames.is_some()) => Some(
@@ -185,10 +185,10 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             Some("Lower `.rate` to find where loss begins.".to_owned())
         }
         Verdict::Short { .. } => {
-            Some(format!("`netdyno doctor{interface}` says what this machine can reach and what to change."))
+            Some(format!("{} says what this machine can reach and what to change.", doctor()))
         }
         Verdict::Failed { .. } => {
-            Some(format!("Mend that and run again; `netdyno doctor{interface}` checks this machine."))
+            Some(format!("Mend that and run again; {} checks this machine.", doctor()))
         }
     };
     let open = page.map(|page| format!("Open {} for the plots.", units::printable(page)));

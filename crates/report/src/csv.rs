@@ -79,7 +79,7 @@ pub fn figures(report: &Report) -> String {
 pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,intended_frames_per_second,duration_ns,\
 then_load,then_duration_ns,intended_frames,sent_frames,received_frames,lost_frames,loss_ratio,shortfall_ratio,\
 duplicated_frames,reordered_frames,latency_min_ns,latency_mean_ns,latency_p50_ns,latency_p90_ns,latency_p99_ns,\
-latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,uneven_frames,missed_frames,unconfirmed_frames,repeated,verdict";
+latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,uneven_frames,excused_frames,steady_lost_frames,missed_frames,unconfirmed_frames,repeated,verdict";
 
 /// One row a trial; only the header without trials.
 pub fn trials(report: &Report) -> String {
@@ -123,6 +123,8 @@ fn trial_row(t: &Trial) -> String {
         whole(t.last_loss_ns),
         whole(t.outage_ns),
         t.uneven_frames.to_string(),
+        t.excused_frames.to_string(),
+        t.steady_lost_frames.to_string(),
         t.missed_frames.to_string(),
         t.unconfirmed_frames.to_string(),
         t.repeated.to_string(),

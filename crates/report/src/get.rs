@@ -1,6 +1,7 @@
 //! Figures of a result as bare numbers, for scripts: a figure by its key, and of several values those of a name.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use thiserror::Error;
 
 use crate::figure;
@@ -8,7 +9,8 @@ use crate::model::Report;
 use crate::sections;
 use crate::units::printable;
 
-/// Which figure is asked for: `latency_p99`; of one that has several values `throughput:64`, those whose name begins so.
+/// Which figure is asked for: `latency_p99`; of one that has several values `throughput:64`, those whose name begins so; of a
+/// stream `lost_frames:2`, by its number or by how its name begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     key: String,
@@ -21,11 +23,19 @@ pub struct Wanted {
 pub struct Unknown(String);
 
 /// A figure that no result of a kind of job has.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no result of a job of the kind `{kind}` has a figure `{key}`: {}", had_by(.key, .kind))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Never {
     kind: &'static str,
+    sought: Option<&'static str>,
     key: String,
+}
+
+impl std::error::Error for Never {}
+
+impl fmt::Display for Never {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no result of {} has a figure `{}`: {}", self.called(), self.key, self.had_by())
+    }
 }
 
 /// A figure that a result does not have.
@@ -60,34 +70,53 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     sections::declared().map(|figure| figure.key)
 }
 
-/// Whether a result of this kind of job can have the figure.
-fn may_have(kind: &str, key: &str) -> bool {
-    sections::kinds_of(key).contains(&kind)
+/// Whether a result of this kind of job can have the figure; of a search, one for what is `sought`.
+fn may_have(kind: &str, sought: Option<&str>, key: &str) -> bool {
+    let goal =
+        sought.zip(sections::search::sought(key)).is_none_or(|(sought, goals)| goals.contains(&sought));
+    sections::kinds_of(key).contains(&kind) && goal
 }
 
-/// Which kinds of jobs have a figure, and what one that has not has instead, as a sentence's end.
-fn had_by(key: &str, not: &str) -> String {
-    let instead = alike(key, keys().filter(|key| may_have(not, key)));
-    let near =
-        if instead.is_empty() { String::new() } else { format!("; near it are {}", instead.join(", ")) };
-    format!("it is one of {}{near}", sections::kinds_of(key).join(", "))
+impl Never {
+    /// The kind of job in words.
+    fn called(&self) -> String {
+        match self.sought {
+            Some(sought) => format!("a search for {sought}"),
+            None => format!("a job of the kind `{}`", self.kind),
+        }
+    }
+
+    /// Which kinds of jobs have the figure, and what this one has instead, as a sentence's end.
+    fn had_by(&self) -> String {
+        let own = keys().filter(|key| may_have(self.kind, self.sought, key));
+        let instead = alike(&self.key, own);
+        let near =
+            if instead.is_empty() { String::new() } else { format!("; near it are {}", instead.join(", ")) };
+        let goals = sections::search::sought(&self.key);
+        let kinds = sections::kinds_of(&self.key).iter().flat_map(|kind| match goals {
+            Some(goals) if *kind == "search" => goals.iter().map(|goal| format!("search {goal}")).collect(),
+            _ => vec![(*kind).to_owned()],
+        });
+        format!("it is one of {}{near}", kinds.collect::<Vec<_>>().join(", "))
+    }
 }
 
-/// Whether a result of this kind of job (`netdyno_spec::Job::kind`) can have these figures at all.
+/// Whether a result of this kind of job (`netdyno_spec::Job::kind`), and of a search for what is `sought`, can have these figures at
+/// all.
 ///
 /// # Errors
 /// The first that it cannot have. One that it may have can still be missing in the result: see [`lines`].
-pub fn check(kind: &'static str, wanted: &[Wanted]) -> Result<(), Never> {
-    match wanted.iter().find(|wanted| !may_have(kind, &wanted.key)) {
-        Some(wanted) => Err(Never { kind, key: wanted.key.clone() }),
+pub fn check(kind: &'static str, sought: Option<&'static str>, wanted: &[Wanted]) -> Result<(), Never> {
+    match wanted.iter().find(|wanted| !may_have(kind, sought, &wanted.key)) {
+        Some(wanted) => Err(Never { kind, sought, key: wanted.key.clone() }),
         None => Ok(()),
     }
 }
 
 /// The figures of a result that [`check`] would have refused for its kind of job: none, if it knows what results have.
-pub fn unforeseen(kind: &str, report: &Report) -> Vec<&'static str> {
+pub fn unforeseen(kind: &str, sought: Option<&str>, report: &Report) -> Vec<&'static str> {
     let had = figure::of(report).into_iter().map(|measured| measured.figure.key);
-    had.filter(|key| !may_have(kind, key)).collect()
+    had.filter(|key| !may_have(kind, sought, key)).collect()
 }
 
 impl std::str::FromStr for Wanted {
@@ -110,11 +139,13 @@ impl std::str::FromStr for Wanted {
 /// The result does not have one of them.
 pub fn lines(report: &Report, wanted: &[Wanted]) -> Result<String, Missing> {
     let all = figure::of(report);
+    let streams = sections::streams::figures(report);
     let mut out = String::new();
     for Wanted { key, name } in wanted {
         let of_key: Vec<_> = all.iter().filter(|measured| measured.figure.key == key).collect();
         let labels = || of_key.iter().map(|measured| printable(&measured.label()));
-        if of_key.is_empty() {
+        let of_streams: Vec<_> = streams.iter().filter(|(_, measured)| measured.figure.key == key).collect();
+        if of_key.is_empty() && (name.is_none() || of_streams.is_empty()) {
             let mut there: Vec<String> = all.iter().map(|measured| measured.figure.key.to_owned()).collect();
             // Of several frame sizes each has the same.
             let mut seen = BTreeSet::new();
@@ -128,11 +159,28 @@ pub fn lines(report: &Report, wanted: &[Wanted]) -> Result<String, Missing> {
             }
         }
         if let Some(name) = name.as_ref().filter(|_| out.len() == before) {
-            let (key, name, there) = (key.clone(), name.clone(), labels().collect());
+            for (_, measured) in of_streams.iter().filter(|(stream, _)| is_called(stream, name)) {
+                out += &format!("{}\n", measured.value);
+            }
+        }
+        if let Some(name) = name.as_ref().filter(|_| out.len() == before) {
+            const MOST: usize = 20;
+            let of_streams =
+                of_streams.iter().map(|(stream, _)| printable(&sections::streams::label(stream)));
+            let there = labels().chain(of_streams).take(MOST).collect();
+            let (key, name) = (key.clone(), name.clone());
             return Err(Missing::Name { key, name, there });
         }
     }
     Ok(out)
+}
+
+/// Whether a stream is meant: by its number, or by its name's beginning.
+fn is_called(stream: &crate::model::Stream, name: &str) -> bool {
+    match name.parse::<u32>() {
+        Ok(number) => stream.stream == number,
+        Err(_) => stream.name.as_deref().is_some_and(|own| own == name || begins(own, name)),
+    }
 }
 
 /// Whether a name begins with these words: `64` is not how `640 bytes: throughput` begins.
@@ -155,8 +203,8 @@ fn near<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> String {
     }
 }
 
-/// The keys that are most like this one.
-fn alike<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
+/// The words that are most like this one, five at most.
+pub fn alike<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     const MOST: usize = 5;
     // Below this share two have less in common than most have by chance.
     const LEAST: f64 = 0.3;
@@ -208,6 +256,49 @@ mod tests {
         for key in keys() {
             assert_eq!(key.parse(), Ok(Wanted { key: key.to_owned(), name: None }));
         }
+    }
+
+    #[test]
+    fn a_figure_of_another_search_is_refused_before_this_one_begins() {
+        let wanted = |key: &str| [key.parse::<Wanted>().expect("a figure")];
+        let told = check("search", Some("throughput"), &wanted("trial_loss_ratio"))
+            .expect_err("another's")
+            .to_string();
+        assert!(told.starts_with("no result of a search for throughput has a figure `trial_loss_ratio`: it is one of search loss, trial"), "{told}");
+        assert!(check("search", Some("loss"), &wanted("trial_loss_ratio")).is_ok());
+        assert!(check("trial", None, &wanted("trial_loss_ratio")).is_ok());
+        assert!(check("search", Some("burst"), &wanted("throughput")).is_ok());
+        assert!(check("search", Some("loss"), &wanted("trial_latency_p99")).is_err());
+        let told = check("send", None, &wanted("trial_loss_ratio")).expect_err("a search's").to_string();
+        assert!(told.contains("a job of the kind `send`") && told.contains("search loss, trial"), "{told}");
+    }
+
+    #[test]
+    fn figures_of_a_stream_are_asked_for_by_its_number_or_name() {
+        let mut report = Report::new("send");
+        let stream = |stream, name: &str, lost_frames| crate::model::Stream {
+            stream,
+            name: Some(name.to_owned()),
+            tx_frames: Some(500),
+            rx_frames: 500 - lost_frames,
+            lost_frames,
+            ..crate::model::Stream::default()
+        };
+        report.streams = vec![stream(1, "voice", 0), stream(2, "video", 500), stream(12, "video two", 5)];
+        let get = |wanted: &str| lines(&report, &[wanted.parse().expect("a figure")]);
+        assert_eq!(get("lost_frames:2").as_deref(), Ok("500\n"));
+        assert_eq!(get("loss_ratio:12").as_deref(), Ok("0.01\n"));
+        assert_eq!(get("rx_frames:voice").as_deref(), Ok("500\n"));
+        assert_eq!(get("lost_frames:video").as_deref(), Ok("500\n5\n"), "several begin so");
+        let told = get("lost_frames:3").expect_err("no such stream").to_string();
+        assert!(told.contains("they are: 1 voice; 2 video; 12 video two"), "{told}");
+        let told = get("lost_frames").expect_err("none of the whole run").to_string();
+        assert!(told.contains("no figure `lost_frames`"), "{told}");
+        report.result.loss = Some(crate::model::Loss::between(1500, 995));
+        let get = |wanted: &str| lines(&report, &[wanted.parse().expect("a figure")]);
+        assert_eq!(get("lost_frames").as_deref(), Ok("505\n"), "of all");
+        assert_eq!(get("lost_frames:2").as_deref(), Ok("500\n"));
+        assert!(get("lost_frames:nosuch").expect_err("none").to_string().contains("2 video"));
     }
 
     #[test]

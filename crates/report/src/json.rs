@@ -36,11 +36,28 @@ pub fn to_string(report: &Report) -> String {
     text
 }
 
-/// What `--json-lines` prints, in one line, which it ends: a report, which is the last, or how a run stands.
+/// What `--json-lines` prints of how a run stands, in one line, which it ends.
 pub fn line(told: &impl Serialize) -> String {
     let mut text = serde_json::to_string(told).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The same of a report, which is the last. Made of [`to_string`]: all that writes a report is compiled once, for one way of
+/// writing it.
+pub fn in_one_line(report: &Report) -> String {
+    let (text, mut line) = (to_string(report), String::new());
+    let (mut in_text, mut escaped) = (false, false);
+    for letter in text.chars() {
+        // Between texts blanks and line breaks mean nothing.
+        if in_text || !letter.is_ascii_whitespace() {
+            line.push(letter);
+        }
+        in_text ^= letter == '"' && !escaped;
+        escaped = in_text && letter == '\\' && !escaped;
+    }
+    line.push('\n');
+    line
 }
 
 fn read(report: Result<Report, serde_json::Error>) -> Result<Report, ReadError> {
@@ -62,13 +79,28 @@ pub fn from_str(text: &str) -> Result<Report, ReadError> {
     match head.schema {
         Some(schema) if schema == SCHEMA => read(serde_json::from_str(text)),
         Some(schema) if schema == version1::SCHEMA => {
-            let mut value = serde_json::from_str(text).map_err(ReadError::NotJson)?;
+            let mut value: serde_json::Value = serde_json::from_str(text).map_err(ReadError::NotJson)?;
             version1::renew(&mut value);
-            read(serde_json::from_value(value))
+            // Of text, as above: from values all that reads a report would be compiled once more.
+            read(serde_json::from_str(&value.to_string()))
         }
         Some(found) if found.starts_with("netdyno.report/") => {
             Err(ReadError::OtherVersion { found: crate::units::printable(&found) })
         }
         _ => Err(ReadError::NotAReport),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_the_same_report_without_what_means_nothing() {
+        let mut report = Report::new("send");
+        report.command_line =
+            vec!["netdyno".to_owned(), r#"a "b" \\ c:  d, {"#.to_owned(), "\\\"".to_owned()];
+        let line = in_one_line(&report);
+        assert_eq!(line, serde_json::to_string(&report).expect("JSON") + "\n");
     }
 }

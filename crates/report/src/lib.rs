@@ -14,6 +14,9 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+#[cfg(feature = "without-schemas")]
+extern crate no_schema as schemars;
+
 pub mod causes;
 pub mod classic;
 pub mod compare;
@@ -31,6 +34,7 @@ pub mod live;
 pub mod model;
 mod note;
 pub mod place;
+#[cfg(not(feature = "without-schemas"))]
 mod schema;
 pub mod search;
 mod search_flows;
@@ -46,6 +50,7 @@ mod version1;
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;
 pub use note::{Code, Note, Said, Sentence, Severity, Warnings};
+#[cfg(not(feature = "without-schemas"))]
 pub use schema::{comparison_schema, pretty as pretty_schema, schema};
 pub use sections::conversations;
 pub use setting::{Words, worded};

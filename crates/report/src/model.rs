@@ -17,7 +17,7 @@ pub use crate::sections::by_hand::{Adjustment, Change};
 pub use crate::sections::captured::Capture;
 pub use crate::sections::cloning::{
     Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
-    ClonedSent, ClonedSessions,
+    ClonedPlace, ClonedSent, ClonedSessions,
 };
 pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;

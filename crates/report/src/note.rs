@@ -307,6 +307,8 @@ pub enum Code {
     // Of trials and searches.
     /// What was searched for was not found, or not for all of it.
     GoalNotReached,
+    /// A search is determined, less closely than on a quiet machine.
+    PrecisionLess,
     /// A search came to no end.
     SearchIncomplete,
     /// Trials were done again because this machine was at fault.
@@ -433,6 +435,7 @@ impl<'de> Deserialize<'de> for Said {
     }
 }
 
+#[cfg(not(feature = "without-schemas"))]
 impl JsonSchema for Said {
     fn inline_schema() -> bool {
         true

@@ -2,6 +2,7 @@
 
 use crate::causes::{Cause, Stopped};
 use crate::model::Totals;
+use crate::units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,22 @@ pub struct Throughput {
     /// The trials that led there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
+}
+
+impl Throughput {
+    /// Between which loads it is, in words: of one that is not determined all that is known.
+    pub fn bounds(&self) -> String {
+        let least = format!("at least {}", units::frame_rate(self.frames_per_second));
+        match self.failed_frames_per_second {
+            Some(failed) => format!("{least} and less than {}", units::frame_rate(failed)),
+            None => least,
+        }
+    }
+
+    /// The figure as it may be said: of one that is not determined, as the least that it is.
+    pub(crate) fn at_least(&self, figure: String) -> String {
+        if self.reached { figure } else { format!("at least {figure}") }
+    }
 }
 
 /// One trial: the intended load, and what came of it.
@@ -78,6 +95,14 @@ pub struct Trial {
     /// Frames that the sender sent in a hurry after it had been held up: so many may be lost for its sake.
     #[serde(default, skip_serializing_if = "is_none")]
     pub uneven_frames: u64,
+    /// Of the lost: lost in parts of the trial in which this machine, which the device shares, was held up, as its scheduler says.
+    /// They are not held against the device.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub excused_frames: u64,
+    /// Of the lost: lost again and again in parts of the trial in which this machine was in time, where the device shares it. They
+    /// are the device's.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub steady_lost_frames: u64,
     /// Frames that the tester's receiving side may have lost itself: so many of those that are missing are not the
     /// device's loss.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -192,6 +217,14 @@ impl Trial {
     /// Lost of what was sent (0 to 1): what the sender did not send is no loss.
     pub fn lost_ratio(&self) -> f64 {
         self.lost_frames as f64 / self.sent_frames.max(1) as f64
+    }
+
+    /// The verdict for people: of one that passed with a loss that is not held against the device.
+    pub fn verdict_said(&self) -> String {
+        match (self.verdict.as_str(), self.excused_frames) {
+            ("passed", excused) if excused > 0 => format!("passed, {} excused", units::count(excused)),
+            (verdict, _) => units::printable(verdict),
+        }
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
         "throughput" => said.extend(search.sizes.iter().filter_map(|size| {
             let found = size.throughput.iter().flatten().next();
             let what = match (found, size.found) {
+                (Some(t), _) if !t.reached => format!("not determined, but {}", t.bounds()),
                 (Some(t), _) => format!(
                     "{} ({})",
                     units::frame_rate(t.frames_per_second),
@@ -182,7 +183,7 @@ fn throughput(search: &SearchResult, options: Options<'_>) -> String {
                 &printable(&size.frame_size),
                 [
                     Some(printable(&found.goal)),
-                    Some(units::frame_rate(found.frames_per_second)),
+                    Some(found.at_least(units::frame_rate(found.frames_per_second))),
                     Some(units::bit_rate(found.bits_per_second)),
                     Some(units::bit_rate(found.bits_per_second_l1)),
                     size.theoretical_frames_per_second
@@ -472,7 +473,7 @@ fn trials(trials: &[Trial], options: Options<'_>) -> String {
             (trial.shortfall_ratio > 0.0).then(|| units::percent(trial.shortfall_ratio)),
             latency(|latency| latency.p50),
             latency(|latency| latency.p999),
-            Some(printable(&trial.verdict)),
+            Some(trial.verdict_said()),
         ];
         let cells = cells.into_iter().enumerate().filter(|(at, _)| columns.contains(&(at + 1)));
         table.cells(&trial.number.to_string(), cells.map(|(_, cell)| cell));

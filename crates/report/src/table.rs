@@ -17,6 +17,8 @@ pub(crate) enum Less<'n> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
+    /// The first row is of names: a column without a value below its name is not shown.
+    has_header: bool,
     /// Words behind the last row, which no column is as wide as.
     note: String,
 }
@@ -28,7 +30,11 @@ impl Table {
 
     /// With as many columns as there are names.
     pub fn with_columns<'n>(header: impl IntoIterator<Item = &'n str>) -> Self {
-        Self { rows: vec![header.into_iter().map(str::to_owned).collect()], note: String::new() }
+        Self {
+            rows: vec![header.into_iter().map(str::to_owned).collect()],
+            has_header: true,
+            note: String::new(),
+        }
     }
 
     /// Adds a row; a cell that is `None` is a dash.
@@ -49,7 +55,7 @@ impl Table {
     }
 
     /// As text that fits the terminal: columns in which nothing was measured go, then what is said to go, in that order and as
-    /// far as it must. Where all is asked for, every column stays.
+    /// far as it must. Where all is asked for, every column with a value stays.
     pub fn within(mut self, options: Options<'_>, less: &[Less<'_>]) -> String {
         let note = std::mem::take(&mut self.note);
         let (text, gone) = self.reduced(options, less);
@@ -64,25 +70,21 @@ impl Table {
 
     /// Whether it is no wider, perhaps with its labels cut.
     pub fn fits(&self, width: usize) -> bool {
-        let bare = Table { rows: self.rows.clone(), note: String::new() };
+        let bare = Table { rows: self.rows.clone(), has_header: self.has_header, note: String::new() };
         widest(&bare.fitted(width)) <= width
     }
 
     /// Of a table without a note; and what is said of the columns that were left out.
     fn reduced(mut self, options: Options<'_>, less: &[Less<'_>]) -> (String, String) {
         let names: Vec<String> = self.rows.first().cloned().unwrap_or_default();
-        if options.verbose || self.fits(options.width) {
-            return (self.fitted(options.width), String::new());
-        }
         // Where a column of those that are left stood at first.
         let mut left: Vec<usize> = (0..names.len()).collect();
-        let empty = |table: &Table, at: usize| {
-            let mut cells = table.rows.iter().skip(1).filter_map(|row| row.get(at));
-            at > 0 && cells.all(|cell| matches!(cell.as_str(), "-" | ""))
-        };
-        for at in (0..names.len()).rev().filter(|at| empty(&self, *at)).collect::<Vec<_>>() {
+        for at in self.empty().into_iter().rev() {
             self.remove(at);
             left.remove(at);
+        }
+        if options.verbose || self.fits(options.width) {
+            return (self.fitted(options.width), String::new());
         }
         let place = |left: &[usize], name: &str| {
             let (name, nth) =
@@ -118,6 +120,19 @@ impl Table {
         (self.fitted(options.width), said.unwrap_or_default())
     }
 
+    /// Columns without a value: what was not measured is left out, not shown as dashes. Labels stay.
+    fn empty(&self) -> Vec<usize> {
+        let names = self.rows.first().map_or(0, Vec::len);
+        let is_empty = |at: &usize| {
+            let cells = self.rows.iter().skip(1).filter_map(|row| row.get(*at));
+            cells.clone().all(|cell| matches!(cell.as_str(), "-" | ""))
+        };
+        if !self.has_header || self.rows.len() < 2 {
+            return Vec::new();
+        }
+        (1..names).filter(is_empty).collect()
+    }
+
     /// Takes a column out.
     fn remove(&mut self, at: usize) {
         for row in self.rows.iter_mut().filter(|row| row.len() > at) {
@@ -145,7 +160,7 @@ fn widest(text: &str) -> usize {
 const SHORTEST: usize = 16;
 
 /// At most so many characters of a text: its begin and its end, and an ellipsis between them.
-fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();
@@ -162,9 +177,11 @@ impl fmt::Display for Table {
         let width =
             |column: usize| self.rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max();
         let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+        let empty = self.empty();
         for (number, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
-            for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let shown = row.iter().zip(&widths).enumerate().filter(|(i, _)| !empty.contains(i));
+            for (i, (cell, &width)) in shown {
                 let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
                 line += &if i == 0 { format!("{cell}{padding}") } else { format!("  {padding}{cell}") };
             }
@@ -201,8 +218,27 @@ mod tests {
     }
 
     #[test]
+    fn a_column_without_a_value_is_not_shown_and_its_place_still_counts() {
+        let shown = table().to_string();
+        assert!(!shown.contains("nothing") && !shown.contains('-'), "{shown}");
+        // The second of a name stays the second, where the first is not shown.
+        let mut table = Table::with_header(["trial", "bytes", "bytes", "a name as long as it can be"]);
+        table.row("1", [None, Some("2,000".to_owned()), Some("passed".to_owned())]);
+        let narrow = Options { width: 20, ..Options::default() };
+        let text = table.clone().within(narrow, &[Without(&["bytes#2"])]);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!words.contains("2,000") && words.contains("not shown, for the width: bytes"), "{text}");
+        // Without names a dash is a value: what a gauge was before is not known.
+        let mut bare = Table::default();
+        bare.row("gauge", [None, Some("->".to_owned()), Some("5".to_owned())]);
+        assert_eq!(bare.to_string(), "gauge  -  ->  5\n");
+        // Names alone stand as they are.
+        assert_eq!(Table::with_header(["a", "b"]).to_string(), "a  b\n");
+    }
+
+    #[test]
     fn what_is_of_least_use_goes_first_and_no_further_than_it_must() {
-        let whole = "trial bytes nothing sender short bytes verdict|";
+        let whole = "trial bytes sender short bytes verdict|";
         assert_eq!([header(60, false), header(20, true)], [whole, whole]);
         assert_eq!(header(45, false), "trial bytes sender short bytes verdict|");
         assert_eq!(header(40, false), "trial bytes short bytes verdict|");

@@ -11,12 +11,17 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+#[cfg(feature = "without-schemas")]
+extern crate no_schema as schemars;
+
 mod board;
 pub mod machine;
 mod snapshot;
 
 pub use board::{Board, Request};
+#[cfg(not(feature = "without-schemas"))]
+pub use snapshot::schema;
 pub use snapshot::{
     Bound, Cloned, Collected, Connections, Core, Count, Counter, Endpoint, Flows, Hands, Passage, Phase,
-    Queue, SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line, schema,
+    Queue, SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line,
 };

@@ -27,6 +27,7 @@ pub fn line(snapshot: &Snapshot) -> String {
 }
 
 /// The JSON Schema of such a line.
+#[cfg(not(feature = "without-schemas"))]
 pub fn schema() -> String {
     report::pretty_schema(&schemars::schema_for!(Line<'_>))
 }

@@ -268,7 +268,8 @@ pub struct Finding {
     /// What a load has to keep to pass; several are several goals. Default: loss=0%.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<String>,
-    /// How near the highest load that passes and the lowest that fails must come. Default: 0.25%.
+    /// How near the highest load that passes and the lowest that fails must come. Default: 0.25%; where this machine is too busy
+    /// to judge loads so near to each other, 1%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Written<Ratio>>,
     /// Length of bisection's trials until the rate is found.
@@ -285,6 +286,11 @@ impl Finding {
     /// How near the bounds must come, relative to the load.
     pub fn precision(&self) -> f64 {
         self.precision.as_ref().map_or(0.0025, |precision| precision.0)
+    }
+
+    /// The same where loads so near to each other could not be judged.
+    pub fn precision_at_least(&self) -> f64 {
+        self.precision.as_ref().map_or(0.01, |precision| precision.0)
     }
 }
 

@@ -79,6 +79,10 @@ pub struct Cloning {
     /// target, where a return agent sends the answers back through it.
     #[serde(default, skip_serializing_if = "no")]
     pub client_addresses: bool,
+    /// The address that the connection comes from which is tried through the tunnel before all others: the target needs a route to it.
+    /// Default: 198.18.0.1, 2001:2::1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_address: Option<IpAddr>,
     /// The tunnel's network identifier (VNI), as at the return agent. Default: 28260.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vni: Option<u32>,
@@ -141,6 +145,10 @@ pub struct Cloning {
     /// target's differences. HOST:PORT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_target: Option<String>,
+    /// What of answers is not compared, beside dates, cookies and the like: fields of HTTP's heads, and what stands behind keys in JSON, of
+    /// these names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
     /// Targets that are no private addresses are allowed; whoever runs the job allows each as well.
     #[serde(default, skip_serializing_if = "no")]
     pub public_target: bool,
@@ -182,6 +190,11 @@ impl Cloning {
     }
 }
 
+/// Of a prefix that becomes this host's own.
+fn least_bits(first: IpAddr) -> u8 {
+    if first.is_ipv4() { 12 } else { 48 }
+}
+
 impl Kind for Cloning {
     fn yes_disrupt(&self) -> &[String] {
         // It takes nothing from anybody.
@@ -191,7 +204,8 @@ impl Kind for Cloning {
     fn asks(&self) -> Consent {
         let targets = [Some(&self.to), self.noise_target.as_ref()].into_iter().flatten();
         let public_targets = if self.public_target { targets.cloned().collect() } else { Vec::new() };
-        Consent { public_targets, ..Consent::default() }
+        let own_prefixes = self.source_prefix.iter().cloned().collect();
+        Consent { public_targets, own_prefixes, ..Consent::default() }
     }
 
     fn draw(&mut self, seed: u64) {
@@ -249,6 +263,16 @@ impl Kind for Cloning {
                     "copies come from their clients' addresses or from `source_prefix`; leave out one",
                 ),
                 (
+                    "test_address",
+                    self.test_address.is_some() && !self.client_addresses,
+                    "only with `client_addresses` a connection is tried through a tunnel: leave it out",
+                ),
+                (
+                    "source_prefix",
+                    self.prefix().is_some_and(|(first, bits)| bits < least_bits(first)),
+                    "all of it becomes this host's own: give one of 12 bits at least, of IPv6 48: 10.99.0.0/16, fd00:99::/64",
+                ),
+                (
                     "copies",
                     self.client_addresses && self.copies.is_some_and(|copies| copies > 1.0),
                     "with `client_addresses` a client's address and port are one copy's: leave it out, or give at most 1",
@@ -291,6 +315,11 @@ impl Kind for Cloning {
                     "more than 64 threads are not used: give fewer",
                 ),
                 ("max_rate", bits, "give bits a second: 100mbps"),
+                (
+                    "ignore",
+                    self.ignore.iter().any(|name| name.is_empty() || name.len() > 64),
+                    "give the name of a field or of a key, at most 64 bytes: X-Trace, request_id",
+                ),
             ],
         )
     }
@@ -320,10 +349,34 @@ mod tests {
             (&|job| job.source_prefix = Some("10.99.0.0/16".to_owned()), "client_addresses"),
             (&|job| job.noise_target = Some("10.0.0.1:80".to_owned()), "noise_target"),
             (&|job| job.vni = Some(1 << 24), "vni"),
+            (
+                &|job| (job.test_address, job.client_addresses) = ("10.0.0.9".parse().ok(), false),
+                "test_address",
+            ),
             (&|job| (job.vni, job.client_addresses) = (Some(7), false), "vni"),
             (&|job| job.tunnel_port = Some(0), "tunnel_port"),
         ] {
             assert!(of(change).is_some_and(|said| said.contains(what)), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_bounded_and_a_file_cannot_consent_to_it() {
+        let of = |prefix: &str| {
+            let job = Cloning { on: Some("eth0".to_owned()), ..job("80", prefix) };
+            (
+                job.check().is_err_and(|error| error.to_string().contains("12 bits at least")),
+                job.asks().own_prefixes,
+            )
+        };
+        for (prefix, refused) in [
+            ("128.0.0.0/1", true),
+            ("10.0.0.0/8", true),
+            ("10.96.0.0/12", false),
+            ("fd00::/32", true),
+            ("fd00:99::/48", false),
+        ] {
+            assert_eq!(of(prefix), (refused, vec![prefix.to_owned()]));
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Consent {
     pub write: Vec<PathBuf>,
     /// Public addresses that copies of clients' data may be sent to, as the job writes them.
     pub public_targets: Vec<String>,
+    /// Prefixes that may become this host's own, as the job writes them.
+    pub own_prefixes: Vec<String>,
 }
 
 /// A job needs what was not allowed.
@@ -43,6 +45,11 @@ pub enum NotGiven {
         "it would send what clients say to {0}, a public address, which is not done because a file says so"
     )]
     PublicTarget(String),
+    /// A prefix that a clone's copies come from.
+    #[error(
+        "it would make {0} this host's own, so that nobody else there can be reached, which is not done because a file says so"
+    )]
+    OwnPrefix(String),
 }
 
 /// Something was allowed that no job asks for: then another one was meant.
@@ -56,6 +63,8 @@ pub enum Needless {
     Write(PathBuf),
     /// A target of a clone.
     PublicTarget(String),
+    /// A prefix that a clone's copies come from.
+    OwnPrefix(String),
 }
 
 impl Consent {
@@ -76,6 +85,9 @@ impl Consent {
         if let Some(target) = asks.public_targets.into_iter().find(|to| !self.public_targets.contains(to)) {
             return Err(NotGiven::PublicTarget(target));
         }
+        if let Some(prefix) = asks.own_prefixes.into_iter().find(|one| !self.own_prefixes.contains(one)) {
+            return Err(NotGiven::OwnPrefix(prefix));
+        }
         match (asks.command, &self.command) {
             (None, _) => Ok(()),
             (Some(of_job), Some(allowed)) if of_job == *allowed => Ok(()),
@@ -92,10 +104,12 @@ impl Consent {
         let file = self.write.iter().find(|path| nobody(&|asks| asks.write.contains(path)));
         let command = self.command.iter().find(|_| nobody(&|asks| asks.command.is_some()));
         let target = self.public_targets.iter().find(|to| nobody(&|asks| asks.public_targets.contains(to)));
+        let prefix = self.own_prefixes.iter().find(|one| nobody(&|asks| asks.own_prefixes.contains(one)));
+        let prefix = prefix.cloned().map(Needless::OwnPrefix);
         let interface = interface.cloned().map(Needless::Disrupt);
         let command = command.cloned().map(Needless::Command);
         let target = target.cloned().map(Needless::PublicTarget);
-        interface.or(command).or(file.cloned().map(Needless::Write)).or(target)
+        interface.or(command).or(file.cloned().map(Needless::Write)).or(target).or(prefix)
     }
 }
 

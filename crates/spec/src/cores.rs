@@ -36,7 +36,7 @@ impl Quantity for Cores {
         };
         if !text.contains([',', '-']) {
             return match number(text)? {
-                0 => Err("0 cores send nothing: give 1 or more".to_owned()),
+                0 => Err("0 cores send nothing: give 1 or more, or 0-0 for CPU 0".to_owned()),
                 n if n > MOST => Err(format!("{n} cores: there are never more than {MOST}")),
                 n => Ok(Cores::Number(n)),
             };

@@ -3,6 +3,7 @@
 //! What is wrong is named by its path in the file, `jobs[1].rate`.
 
 use crate::Job;
+#[cfg(not(feature = "without-schemas"))]
 use schemars::Schema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -209,6 +210,7 @@ impl<'de> Deserialize<'de> for Job {
 }
 
 /// The JSON Schema of a file of jobs.
+#[cfg(not(feature = "without-schemas"))]
 pub fn schema() -> Schema {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let job = generator.subschema_for::<Job>();

@@ -8,6 +8,9 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+#[cfg(feature = "without-schemas")]
+extern crate no_schema as schemars;
+
 mod bench;
 mod check;
 mod cloning;
@@ -43,7 +46,9 @@ pub use endpoint::{
     Confidence, Endpoint, EndpointRate, EndpointServer, EndpointTest, Family, ReceiveMethod, SendMethod,
 };
 pub use endpoint_search::{Buffers, EndpointFind, EndpointSearch, MostTransactions, SocketBuffer};
-pub use file::{BadFile, File, NotText, SCHEMA, schema};
+#[cfg(not(feature = "without-schemas"))]
+pub use file::schema;
+pub use file::{BadFile, File, NotText, SCHEMA};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use kind::Kind;
 pub use listen::{Capture, Clock, Event, How, Measure, Reflect, Timestamps};

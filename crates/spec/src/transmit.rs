@@ -101,6 +101,8 @@ pub struct Pace {
     pub catch_up: Option<f64>,
     /// Never sleep.
     pub spin: bool,
+    /// Never go before other programs.
+    pub no_real_time: bool,
 }
 
 /// Through what.
@@ -182,12 +184,17 @@ pub struct Send {
     /// So many frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<Written<u64>>,
-    /// After a stall, at most so many times the rate, over any millisecond. Default: 2.
+    /// After a stall, at most so many times the rate, over any millisecond; 1: nothing is caught up. Default: bursts of at most 32
+    /// frames, with at most half of what the link carries over any millisecond, or twice the rate, whichever is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<f64>,
     /// Never sleep while waiting for a frame's time.
     #[serde(default, skip_serializing_if = "no")]
     pub spin: bool,
+    /// Frames that have times are sent like any other program sends, also when others hold that up. Default: from then on before
+    /// all ordinary tasks, where that is permitted.
+    #[serde(default, skip_serializing_if = "no")]
+    pub no_real_time: bool,
     /// How frames leave.
     #[serde(default)]
     pub engine: Engine,
@@ -280,12 +287,17 @@ pub struct Replay {
     /// So many frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<Written<u64>>,
-    /// After a stall, at most so many times the rate, over any millisecond. Default: 2.
+    /// After a stall, at most so many times the rate, over any millisecond; 1: nothing is caught up. Default: bursts of at most 32
+    /// frames, with at most half of what the link carries over any millisecond, or twice the rate, whichever is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<f64>,
     /// Never sleep while waiting for a frame's time.
     #[serde(default, skip_serializing_if = "no")]
     pub spin: bool,
+    /// Frames that have times are sent like any other program sends, also when others hold that up. Default: from then on before
+    /// all ordinary tasks, where that is permitted.
+    #[serde(default, skip_serializing_if = "no")]
+    pub no_real_time: bool,
     /// So many times; 0 is without end. Default: once, or as often as a time or a number of frames takes.
     #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
     pub loops: Option<u64>,
@@ -345,6 +357,7 @@ macro_rules! together {
                     count: self.count.clone(),
                     catch_up: self.catch_up,
                     spin: self.spin,
+                    no_real_time: self.no_real_time,
                 }
             }
 

@@ -1,9 +1,9 @@
 //! Quantities that keep the words they were written in.
 
+#[cfg(not(feature = "without-schemas"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -123,8 +123,9 @@ impl<'de, T: Quantity> Deserialize<'de> for Written<T> {
     }
 }
 
+#[cfg(not(feature = "without-schemas"))]
 impl<T: Quantity> JsonSchema for Written<T> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         T::NAME.into()
     }
 

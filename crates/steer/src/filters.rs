@@ -5,7 +5,7 @@ use bpf::{ProgramError, Quiet};
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use port::interface::Interface;
-use port::netlink::{CREATE, DUMP, Message, Socket, read_u16, read_u32};
+use port::netlink::{CREATE, DUMP, Message, NetlinkError, REQUEST, Socket, read_u16, read_u32};
 use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,8 +19,12 @@ const HANDLE: u32 = 0x6e_64_00;
 const PRIORITY: u32 = 1;
 /// TC_H_CLSACT.
 const CLSACT: u32 = 0xffff_fff1;
+/// Its two hooks: TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), and the same of TC_H_MIN_EGRESS.
+const HOOKS: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 const TCA_KIND: u16 = 1;
-const FRAMED: [u16; 2] = [1, 772];
+/// ARPHRD_ETHER, ARPHRD_LOOPBACK.
+const FRAMED: [u16; 2] = [1, LOOPBACK];
+const LOOPBACK: u16 = 772;
 
 /// Which of the two hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,11 +42,12 @@ impl Side {
     }
 }
 
-/// An interface that there is: its number, and whether its packets have an Ethernet header.
+/// An interface that there is: its number, whether its packets have an Ethernet header, and whether they leave the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     pub index: u32,
     pub is_ethernet: bool,
+    pub is_loopback: bool,
 }
 
 /// All of this network namespace.
@@ -52,7 +57,8 @@ pub fn links(socket: &mut Socket) -> io::Result<Vec<Link>> {
     // struct ifinfomsg: family, padding, type, index.
     let link = |message: &Vec<u8>| {
         let kind = read_u16(message, 2)?;
-        Some(Link { index: read_u32(message, 4)?, is_ethernet: FRAMED.contains(&kind) })
+        let (is_ethernet, is_loopback) = (FRAMED.contains(&kind), kind == LOOPBACK);
+        Some(Link { index: read_u32(message, 4)?, is_ethernet, is_loopback })
     };
     Ok(all.iter().filter_map(link).collect())
 }
@@ -74,8 +80,7 @@ pub fn attach(program: impl AsFd, index: u32, side: Side, is_v6: bool) -> io::Re
 
 /// Makes sure that an interface has a clsact qdisc, which filters hang on. True: it had none.
 fn make_qdisc(index: u32) -> io::Result<bool> {
-    // struct tcmsg: family, padding, interface, handle, parent, info.
-    let words = [0, index, CLSACT & 0xffff_0000, CLSACT, 0].map(u32::to_ne_bytes);
+    let words = tcmsg(index, CLSACT & 0xffff_0000, CLSACT).map(u32::to_ne_bytes);
     let message =
         Message::new(libc::RTM_NEWQDISC, CREATE).fixed(words.as_flattened()).attr_str(TCA_KIND, "clsact");
     match Socket::route().and_then(|mut socket| socket.request(message)) {
@@ -96,18 +101,40 @@ pub fn attached(index: u32, side: Side, is_v6: bool) -> Option<u32> {
     hook(io::stdin(), index, side, is_v6).query().ok().filter(|id| *id > 0)
 }
 
-/// Takes our filter away, and the qdisc, if `made` for it.
+/// Takes our filter away, and no other.
 pub fn detach(index: u32, side: Side, is_v6: bool) {
     let _quiet = Quiet::start();
     // One that is not there is what is wanted.
     let _ = hook(io::stdin(), index, side, is_v6).detach();
 }
 
-/// Takes a clsact qdisc away, which was made for our filters.
+/// struct tcmsg: family, padding, interface, handle, parent, info.
+fn tcmsg(index: u32, handle: u32, parent: u32) -> [u32; 5] {
+    [0, index, handle, parent, 0]
+}
+
+/// Takes a clsact qdisc away, which was made for our filters, if nothing hangs on it any more: with it everybody's filters would go.
 pub fn remove_qdisc(index: u32) {
-    let _quiet = Quiet::start();
-    let mut builder = TcHookBuilder::new(io::stdin().as_fd()).hook(TC_INGRESS | TC_EGRESS);
-    let _ = builder.ifindex(index as i32).destroy();
+    if let Ok(mut socket) = Socket::route()
+        && matches!(is_empty(&mut socket, index), Ok(true))
+    {
+        let words = tcmsg(index, CLSACT & 0xffff_0000, CLSACT).map(u32::to_ne_bytes);
+        let message = Message::new(libc::RTM_DELQDISC, REQUEST).fixed(words.as_flattened());
+        // One that is gone is what is wanted.
+        let _ = socket.request(message.attr_str(TCA_KIND, "clsact"));
+    }
+}
+
+/// Hangs no filter on an interface's clsact qdisc, whoever's?
+fn is_empty(socket: &mut Socket, index: u32) -> Result<bool, NetlinkError> {
+    for parent in HOOKS {
+        let words = tcmsg(index, 0, parent).map(u32::to_ne_bytes);
+        let all = socket.request(Message::new(libc::RTM_GETTFILTER, DUMP).fixed(words.as_flattened()))?;
+        if !all.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The maps of a program of ours that is attached.
@@ -145,7 +172,8 @@ pub fn reverse_path(on: &str, engine: IpAddr) -> Option<String> {
     let way = port::resolve::way_out(client).ok()?;
     let Some(way) = way else {
         return Some(format!(
-            "there is no route to clients (tried {client}): the server cannot answer them, nor copies"
+            "there is no default route (tried {client}): copies of clients that there is a route to are answered; have `netdyno clone` try the \
+             way by one of their addresses, `.test_address`"
         ));
     };
     let read = |name: &str| -> Option<u32> {

@@ -170,7 +170,8 @@ impl Steering {
     fn attach_all(&mut self) -> Result<(), String> {
         let links = filters::links(&mut self.route).map_err(|error| error.to_string())?;
         self.attached.retain(|(index, _), _| links.iter().any(|link| link.index == *index));
-        for link in &links {
+        // What leaves by the loopback leaves to nobody.
+        for link in links.iter().filter(|link| !link.is_loopback) {
             refuse_before(link.index)?;
             let program = if link.is_ethernet { &self.loaded.depart } else { &self.loaded.steal };
             hang(&mut self.attached, &self.loaded, program, (link.index, Side::Egress), self.is_v6)?;
@@ -274,6 +275,9 @@ fn refuse_others(link: Link, is_v6: bool) -> Result<(), SteerError> {
                 name()
             )));
         }
+    }
+    if link.is_loopback {
+        return Ok(());
     }
     refuse_before(link.index).map_err(SteerError::Refused)
 }

@@ -8,7 +8,7 @@
 //!
 //! A file has its name when it is whole, and no file that is there is replaced by a rotated one.
 
-use crate::parquet::Parquet;
+use crate::parquet::{self, Parquet};
 use crate::{Kept, Row, Sink, protobuf, text};
 use capture::AtomicFile;
 use std::io::{self, BufWriter, Write};
@@ -22,6 +22,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Files that are open at once, of rows whose times differ.
 const MOST_OPEN: usize = 4;
 const SECOND: u64 = 1_000_000_000;
+/// Of a build without Parquet.
+const ABSENT: &str = "this netdyno was built without Parquet, as `make demo` builds it: write .csv, .jsonl or .pb, or use one that \
+                      `make build` makes (cargo feature `parquet`)";
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,6 +244,9 @@ impl Files {
     /// # Errors
     /// That nothing can be written there.
     pub fn create(plan: Plan) -> io::Result<Files> {
+        if plan.form == Form::Parquet && !parquet::HERE {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, ABSENT));
+        }
         let mut open = Vec::new();
         if plan.rotates() {
             // Tried, and left again.

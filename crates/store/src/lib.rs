@@ -9,11 +9,17 @@
 //! A [`Sink`] takes rows from one thread, and says what became of them: kept, or lost and why. It has no queue and no thread;
 //! who must not wait for it has both. Columns have the names of goflow2's flows, which dashboards know, in every form.
 //! `bytes` are bytes of IP.
+//!
+//! Parquet and Kafka are cargo features: what they need takes minutes to build. Without them they are errors that say so.
 
 mod clickhouse;
 mod columns;
 mod files;
 mod kafka;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "parquet/absent.rs"]
 mod parquet;
 mod protobuf;
 mod text;

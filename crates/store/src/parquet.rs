@@ -17,6 +17,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+/// Whether this build can write such files.
+pub const HERE: bool = true;
+
 /// Rows of a group: as many as DuckDB has in one of its own. They take some 30 MB until they are written.
 pub const GROUP: usize = 122_880;
 /// Behind the others: fields that have no column, as a JSON object.

@@ -60,6 +60,17 @@ pub enum Error {
     },
 }
 
+/// How much a capture has, or what is left of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amount {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes of all frames, without FCS.
+    pub bytes: u64,
+    /// Flows, as [`Profile::flows`] counts them.
+    pub flows: u64,
+}
+
 /// A capture being synthesised: hands out its frames in the order of time.
 ///
 /// Holds a plan of 16 bytes a frame, not the frames.
@@ -86,6 +97,35 @@ impl Synth {
     /// What was asked for, and is met.
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// Only the frames that carry at least `least` bytes of TCP or UDP payload, all others left out: handshakes, closes,
+    /// acknowledgements and ARP. What is left of a connection is in sequence, because those carry nothing. (For who writes
+    /// something at the end of each payload.)
+    pub fn only_with_payload(self, least: usize) -> Synth {
+        let Synth { profile, conversations, slots, assembler } = self;
+        let carries = |slot: &Slot| {
+            let conversation = conversations.get(slot.source as usize);
+            conversation.is_some_and(|conversation| frame::payload_length(conversation, slot) >= least)
+        };
+        let slots: Vec<Slot> = slots.filter(carries).collect();
+        Synth { profile, conversations, slots: slots.into_iter(), assembler }
+    }
+
+    /// What is still to come.
+    pub fn amount(&self) -> Amount {
+        let slots = self.slots.as_slice();
+        let mut flows = vec![[false; 2]; self.conversations.len()];
+        for slot in slots {
+            if let Some(ways) = flows.get_mut(slot.source as usize) {
+                ways[usize::from(slot.back)] = true;
+            }
+        }
+        Amount {
+            frames: slots.len() as u64,
+            bytes: slots.iter().map(|slot| u64::from(slot.length)).sum(),
+            flows: flows.iter().flatten().filter(|seen| **seen).count() as u64,
+        }
     }
 
     /// Frames still to come.

@@ -350,7 +350,10 @@ impl Program {
             let random = |field: &Field| {
                 matches!(
                     field.values,
-                    Values::Random { .. } | Values::RandomList { .. } | Values::Shuffled { .. }
+                    Values::Random { .. }
+                        | Values::RandomList { .. }
+                        | Values::RandomRuns { .. }
+                        | Values::Shuffled { .. }
                 )
             };
             matches!(stream.lengths, Lengths::Random { .. }) || stream.fields.iter().any(random)

@@ -48,6 +48,72 @@ pub enum Values {
         /// The items to pick from.
         items: Arc<[u64]>,
     },
+    /// Number `j % count` of several runs that stand one behind the other, as in `[1..79, 81..442]`.
+    Runs(Runs),
+    /// A uniformly picked number of such runs.
+    RandomRuns {
+        /// Selects the sequence.
+        key: u64,
+        /// The runs to pick from.
+        runs: Runs,
+    },
+}
+
+/// Runs of numbers, one behind the other. There is at least one number in them, and none of the runs is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runs(Arc<[Run]>);
+
+/// One of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Numbers in it and in all runs before it.
+    pub end: u64,
+    /// With `step` times a place among all numbers added: the number at that place, if it is of this run.
+    pub base: u64,
+    /// From one number to the next.
+    pub step: u64,
+}
+
+impl Runs {
+    /// The most numbers that runs have together. (Kernels find a run by the sign of a difference of two places.)
+    pub const MOST: u64 = 1 << 63;
+
+    /// Runs of a first number, a step and a count; those without a number are left out. `None` without any number, and of more
+    /// than [`Runs::MOST`].
+    pub fn new(runs: impl IntoIterator<Item = (u64, u64, u64)>) -> Option<Runs> {
+        let mut before = 0u64;
+        let mut all = Vec::new();
+        for (start, step, count) in runs.into_iter().filter(|(.., count)| *count > 0) {
+            let base = start.wrapping_sub(step.wrapping_mul(before));
+            before = before.checked_add(count).filter(|end| *end <= Runs::MOST)?;
+            all.push(Run { end: before, base, step });
+        }
+        (!all.is_empty()).then(|| Runs(all.into()))
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Run] {
+        &self.0
+    }
+
+    /// Each by its first number, step and count.
+    pub fn each(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let before = std::iter::once(0).chain(self.0.iter().map(|run| run.end));
+        self.0.iter().zip(before).map(|(run, before)| {
+            (run.base.wrapping_add(run.step.wrapping_mul(before)), run.step, run.end - before)
+        })
+    }
+
+    /// Numbers in all of them.
+    pub fn count(&self) -> u64 {
+        self.0.last().map_or(0, |run| run.end)
+    }
+
+    /// The number at a place, which is less than [`Runs::count`].
+    pub fn at(&self, place: u64) -> u64 {
+        let run = self.0.partition_point(|run| run.end <= place);
+        self.0.get(run).map_or(0, |run| run.base.wrapping_add(run.step.wrapping_mul(place)))
+    }
 }
 
 impl Values {
@@ -72,6 +138,8 @@ impl Values {
                 0 => 0,
                 len => items[pick(hash(*key, j), len) as usize],
             },
+            Values::Runs(runs) => runs.at(j.checked_rem(runs.count()).unwrap_or(0)),
+            Values::RandomRuns { key, runs } => runs.at(pick(hash(*key, j), runs.count())),
         }
     }
 
@@ -82,7 +150,8 @@ impl Values {
             Values::Range { count, .. } => Some(*count),
             Values::List(items) => Some(items.len() as u64),
             Values::Shuffled { bits, .. } => Some(1 << (bits & 63)),
-            Values::Random { .. } | Values::RandomList { .. } => None,
+            Values::Runs(runs) => Some(runs.count()),
+            Values::Random { .. } | Values::RandomList { .. } | Values::RandomRuns { .. } => None,
         }
     }
 
@@ -98,6 +167,7 @@ impl Values {
             }
             Values::Shuffled { bits, .. } => 1 << (bits & 63),
             Values::List(items) | Values::RandomList { items, .. } => items.len() as u64,
+            Values::Runs(runs) | Values::RandomRuns { runs, .. } => runs.count(),
         }
     }
 }
@@ -180,6 +250,29 @@ mod tests {
                 assert!((0.4..0.6).contains(&(down as f64 / count as f64)), "{down} of {count}");
             }
         }
+    }
+
+    #[test]
+    fn runs_stand_one_behind_the_other() {
+        let runs = Runs::new([(1, 1, 3), (9, 0, 0), (20, 5, 2), (7, 1u64.wrapping_neg(), 3)]).expect("runs");
+        let law = Values::Runs(runs.clone());
+        assert_eq!((0..9).map(|j| law.at(j)).collect::<Vec<_>>(), [1, 2, 3, 20, 25, 7, 6, 5, 1]);
+        assert_eq!((law.period(), law.distinct()), (Some(8), 8));
+        assert_eq!(
+            runs.each().collect::<Vec<_>>(),
+            [(1, 1, 3), (20, 5, 2), (7, 1u64.wrapping_neg(), 3)],
+            "what they were made of"
+        );
+        let random = Values::RandomRuns { key: 3, runs };
+        let mut seen: Vec<u64> = (0..1000).map(|j| random.at(j)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [1, 2, 3, 5, 6, 7, 20, 25]);
+        assert_eq!((Runs::new([]), Runs::new([(1, 1, 0)])), (None, None));
+        assert!(
+            Runs::new([(0, 1, Runs::MOST)]).is_some_and(|runs| runs.at(Runs::MOST - 1) == Runs::MOST - 1)
+        );
+        assert_eq!(Runs::new([(0, 1, Runs::MOST), (0, 1, 1)]), None);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! A sender that was held up offered less than the load. If nothing was lost, nothing is known of the load: whoever took
 //! that for a failure would find the sender, whoever took it for a pass a load that was never offered. What the tester's
 //! receiver lost, or what nobody saw leave the tester, says as little. So such a trial is done again, after a while in which
-//! the machine may have become quieter, and when patience ends the load stays *not determined*: the search goes on below
-//! it, and what it says is bounded by trials that could be judged ([`bounded`]).
+//! the machine may have become quieter; and when patience ends, the search looks elsewhere ([`crate::Judged`]), and what it
+//! says is bounded by trials that could be judged.
 
 use crate::limits::Broken;
 use crate::trial::Outcome;
@@ -19,6 +19,9 @@ const LASTING: f64 = 0.1;
 /// A trial that says nothing of the device is done again so many times as often as others.
 const TESTERS: u32 = 12;
 const LASTINGLY: u32 = 4;
+/// And so many times where the search can look elsewhere, which says more.
+const TESTERS_ELSEWHERE: u32 = 2;
+const LASTINGLY_ELSEWHERE: u32 = 1;
 /// In a whole search, as a multiple of that.
 const IN_ALL: u32 = 4;
 /// The first wait, and the longest: each is twice the one before.
@@ -43,17 +46,24 @@ pub struct Again {
     failed: u32,
     /// Of all: tries that said nothing.
     in_all: u32,
+    /// The search that wants the trials can look elsewhere.
+    elsewhere: bool,
 }
 
 impl Again {
     /// Nothing was done again yet.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, unjudged: 0, failed: 0, in_all: 0 }
+        Self { policy, unjudged: 0, failed: 0, in_all: 0, elsewhere: false }
     }
 
     /// What it decides by.
     pub fn policy(&self) -> Policy {
         self.policy
+    }
+
+    /// Whose trials they are from now on: can that search look elsewhere ([`crate::Search::looks_elsewhere`])?
+    pub fn of(&mut self, looks_elsewhere: bool) {
+        self.elsewhere = looks_elsewhere;
     }
 
     /// A trial begins.
@@ -67,10 +77,14 @@ impl Again {
         let retries = self.policy.retries;
         let broken = broken?;
         if broken.is_the_testers() {
+            let (lastingly, testers) = match self.elsewhere {
+                true => (LASTINGLY_ELSEWHERE, TESTERS_ELSEWHERE),
+                false => (LASTINGLY, TESTERS),
+            };
             let most = match outcome.testers_ratio() {
                 much if much > HOPELESS => 0,
-                much if much > LASTING => LASTINGLY * retries,
-                _ => TESTERS * retries,
+                much if much > LASTING => lastingly * retries,
+                _ => testers * retries,
             };
             if self.unjudged >= most || self.in_all >= IN_ALL * TESTERS * retries {
                 return None;
@@ -84,7 +98,9 @@ impl Again {
         let lost = outcome.device_loss_ratio();
         // Loss verification, as in ETSI GS NFV-TST 009, 12.3.3.
         let little = lost < if broken == Broken::Loss { moment } else { LITTLE };
-        if !self.policy.in_a_lab || !little || self.failed >= retries {
+        // What was lost again and again in one trial will be so in the next.
+        let steady = broken == Broken::Loss && outcome.steady > 0;
+        if !self.policy.in_a_lab || !little || steady || self.failed >= retries {
             return None;
         }
         self.failed += 1;
@@ -108,17 +124,18 @@ pub fn bounded(
     failed: f64,
     trials: impl IntoIterator<Item = (f64, Option<Broken>)>,
 ) -> Bounded {
-    let (mut by_device, mut unjudged, mut least) = (false, false, None::<f64>);
+    let (mut by_device, mut least) = (false, None::<f64>);
     for (load, broken) in trials {
-        let Some(broken) = broken else { continue };
-        let here = (load - failed).abs() <= failed.abs() * 1e-9;
-        unjudged |= here && broken.is_the_testers();
-        by_device |= here && !broken.is_the_testers();
-        if !broken.is_the_testers() && passed.is_none_or(|passed| load > passed) {
+        // What says nothing of the device bounds nothing, and takes nothing from what others say.
+        if broken.is_none_or(Broken::is_the_testers) {
+            continue;
+        }
+        by_device |= (load - failed).abs() <= failed.abs() * 1e-9;
+        if passed.is_none_or(|passed| load > passed) {
             least = Some(least.map_or(load, |least| least.min(load)));
         }
     }
-    if by_device && !unjudged { Bounded::ByDevice(failed) } else { Bounded::NotDetermined(least) }
+    if by_device { Bounded::ByDevice(failed) } else { Bounded::NotDetermined(least) }
 }
 
 #[cfg(test)]
@@ -188,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_looks_elsewhere_has_less_patience_and_a_steady_loss_needs_none() {
+        let short = Outcome { intended: 1000, sent: 990, received: 990, ..Outcome::default() };
+        let tries = |outcome: Outcome, broken, elsewhere| {
+            let mut again = Again::new(Policy { retries: 1, in_a_lab: true });
+            again.of(elsewhere);
+            again.begin();
+            (0..100).take_while(|_| again.after(Some(broken), &outcome, Some(1.0)).is_some()).count()
+        };
+        assert_eq!([false, true].map(|elsewhere| tries(short, Broken::Shortfall, elsewhere)), [12, 2]);
+        let lost = Outcome { intended: 1000, sent: 1000, received: 990, ..Outcome::default() };
+        assert_eq!(tries(lost, Broken::Loss, true), 1);
+        assert_eq!(tries(Outcome { steady: 7, ..lost }, Broken::Loss, true), 0);
+        assert_eq!(tries(lost, Broken::Latency, true), 1);
+    }
+
+    #[test]
     fn patience_waits_longer_each_time_and_ends_for_the_whole_search() {
         let outcome = Outcome { intended: 1000, sent: 990, received: 990, ..Outcome::default() };
         let mut again = Again::new(Policy { retries: 1, in_a_lab: false });
@@ -204,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_the_devices_only_if_all_trials_there_could_be_judged() {
+    fn a_bound_is_the_devices_only_if_a_trial_there_says_so() {
         let trials = [
             (100.0, Some(Broken::Loss)),
             (50.0, None),
@@ -215,7 +248,7 @@ mod tests {
         let of = |failed| bounded(Some(50.0), failed, trials);
         assert_eq!(of(100.0), Bounded::ByDevice(100.0));
         assert_eq!(of(75.0), Bounded::NotDetermined(Some(80.0)));
-        assert_eq!(of(80.0), Bounded::NotDetermined(Some(80.0)));
+        assert_eq!(of(80.0), Bounded::ByDevice(80.0));
         assert_eq!(bounded(None, 75.0, [(75.0, Some(Broken::Shortfall))]), Bounded::NotDetermined(None));
     }
 }

@@ -3,9 +3,10 @@
 //! The axis may be anything of which more is harder: a rate, flows, the length of a burst; or of which less is harder, such
 //! as the frame size at a rate in bits. Bounds are tried values; no value is taken to pass that was not tried.
 
-use crate::limits::Limits;
+use crate::limits::{Judged, Limits};
 use crate::search::{Left, Search};
 use crate::trial::{Outcome, Stage, Wanted};
+use crate::unjudged::Unjudged;
 use serde::{Deserialize, Serialize};
 
 /// How near the bounds must come.
@@ -51,6 +52,10 @@ pub struct BisectPlan {
     pub retries: u32,
     /// Trials that lost more than this (0 to 1) are not done again.
     pub retry_loss_ratio: f64,
+    /// Values are rates: of one that was offered in part, so much less passed ([`Judged::Partly`]).
+    pub in_parts: bool,
+    /// Bounds that are so near, relative to the upper one, are near enough where trials could not be judged; 0: none are.
+    pub enough: f64,
 }
 
 /// A plan that cannot be followed.
@@ -84,6 +89,8 @@ pub struct Bisect {
     inconsistent: bool,
     /// Of the last value that failed, what came through: the answer, of a device that forwards so much whatever comes.
     forwarded: Option<f64>,
+    /// By hardness.
+    unjudged: Unjudged,
 }
 
 impl Bisect {
@@ -114,6 +121,7 @@ impl Bisect {
             wanted,
             inconsistent: false,
             forwarded: None,
+            unjudged: Unjudged::default(),
         })
     }
 
@@ -135,6 +143,38 @@ impl Bisect {
     /// Did a value pass short trials and fail a full one?
     pub fn is_inconsistent(&self) -> bool {
         self.inconsistent
+    }
+
+    /// Are the bounds as near as was asked, or is there nothing beyond them? Where trials could not be judged they may not be.
+    pub fn is_reached(&self) -> bool {
+        let plan = &self.plan;
+        match (self.passed, self.failed) {
+            (Some(passed), None) => {
+                passed >= plan.greatest || self.are_near(passed, plan.greatest) && plan.in_parts
+            }
+            (Some(passed), Some(failed)) => self.are_near(passed, failed),
+            (None, Some(failed)) => failed <= plan.least * (1.0 + 1e-9),
+            (None, None) => false,
+        }
+    }
+
+    fn are_near(&self, passed: f64, failed: f64) -> bool {
+        match self.plan.resolution {
+            Resolution::Units(units) => failed - passed <= units * 1.000_001,
+            Resolution::Relative(ratio) => failed - passed <= failed * ratio,
+        }
+    }
+
+    /// Values of hardness that are nearer to each other are the same.
+    fn apart(&self) -> f64 {
+        match self.plan.resolution {
+            Resolution::Units(units) => units / 2.0,
+            Resolution::Relative(ratio) => self.failed.unwrap_or(self.plan.greatest) * ratio / 8.0,
+        }
+    }
+
+    fn duration(&self) -> u64 {
+        if self.short { self.plan.short_ns } else { self.plan.trial_ns }
     }
 
     /// Values are hard from the least on upwards, whatever the direction.
@@ -160,40 +200,45 @@ impl Bisect {
         Left::presumed(self, |value| self.value(value) <= limit, self.value(limit))
     }
 
-    /// What lies between the bounds; `None` when they are near enough.
+    /// What lies between the bounds; `None` when they are near enough, or nothing there can be judged.
     fn between(&self) -> Option<f64> {
         let plan = &self.plan;
-        // None: the hardest passed.
-        let failed = self.failed?;
+        // None: the hardest passed, or nothing that was tried could be judged.
+        let Some(failed) = self.failed else {
+            return self.again(plan.greatest).filter(|_| !self.is_reached());
+        };
         let low = match self.passed {
             Some(passed) => passed,
             // The easiest was tried, too.
             None if failed <= plan.least => return None,
             None => plan.least,
         };
-        let width = failed - low;
-        let value = match plan.resolution {
-            Resolution::Units(units) => {
-                if width <= units * 1.000_001 {
-                    return self.easiest();
-                }
-                // Multiples of a unit, counted from the least.
-                let steps = ((width / units).round() / 2.0).floor().max(1.0);
-                low + steps * units
-            }
-            Resolution::Relative(ratio) => {
-                if width <= failed * ratio {
-                    return self.easiest();
-                }
-                low + width / 2.0
-            }
+        if self.are_near(low, failed) {
+            return self.easiest();
+        }
+        let enough = self.passed.is_some() && failed - low <= failed * plan.enough;
+        if self.unjudged.is_some() && enough {
+            return None;
+        }
+        let round = |value: f64| match plan.resolution {
+            // Multiples of a unit, counted from the least.
+            Resolution::Units(units) => low + (((value - low) / units + 1e-6).floor().max(1.0)) * units,
+            Resolution::Relative(_) => value,
         };
-        Some(value)
+        let place = self.unjudged.elsewhere((low, failed), self.duration() as f64, self.apart(), round);
+        place.or_else(|| self.easiest())
+    }
+
+    /// This value, if trials of it may yet be judged and it has not passed.
+    fn again(&self, hardness: f64) -> Option<f64> {
+        let passed = self.passed.is_some_and(|passed| passed >= hardness);
+        let may = self.unjudged.may(hardness, self.duration() as f64, self.apart());
+        (!passed && may).then_some(hardness)
     }
 
     /// The easiest value, when the bounds are near and nothing has passed.
     fn easiest(&self) -> Option<f64> {
-        self.passed.is_none().then_some(self.plan.least)
+        self.again(self.plan.least).filter(|_| self.passed.is_none())
     }
 
     fn advance(&mut self) {
@@ -212,7 +257,7 @@ impl Bisect {
 impl Search for Bisect {
     fn next(&self) -> Option<Wanted> {
         let hardness = self.wanted?;
-        let duration = if self.short { self.plan.short_ns } else { self.plan.trial_ns };
+        let duration = self.duration();
         let confirming = self.passed == Some(hardness);
         let stage = if confirming { Stage::Confirm } else { Stage::Search };
         Some(Wanted::steady(self.value(hardness), duration, stage))
@@ -229,24 +274,56 @@ impl Search for Bisect {
         if self.plan.direction == Direction::Greatest && outcome.loss_ratio() > 0.0 {
             self.forwarded = Some(hardness * (1.0 - outcome.loss_ratio()));
         }
-        if self.plan.limits.hold(outcome) {
-            self.passed = Some(hardness);
-            if confirming {
-                self.wanted = None;
+        match self.plan.limits.judge(outcome) {
+            Judged::Passed => {
+                self.passed = Some(hardness);
+                if confirming {
+                    self.wanted = None;
+                    return;
+                }
+            }
+            Judged::Failed
+                if self.tries < self.plan.retries && outcome.loss_ratio() < self.plan.retry_loss_ratio =>
+            {
+                self.tries += 1;
                 return;
             }
-        } else if self.tries < self.plan.retries && outcome.loss_ratio() < self.plan.retry_loss_ratio {
-            self.tries += 1;
-            return;
-        } else {
-            self.failed = Some(hardness);
-            if confirming {
-                // What passed below it passed in short trials only: all is to be tried again.
-                self.passed = None;
-                self.inconsistent = true;
+            Judged::Failed => {
+                self.failed = Some(hardness);
+                if confirming {
+                    // What passed below it passed in short trials only: all is to be tried again.
+                    self.passed = None;
+                    self.inconsistent = true;
+                }
+            }
+            judged => {
+                let share = match judged {
+                    Judged::Partly(share) if self.plan.in_parts => share,
+                    _ => 0.0,
+                };
+                let (place, length) = (hardness, self.duration() as f64);
+                self.unjudged.note(place, length, self.apart());
+                if confirming {
+                    self.tries = 0;
+                    if self.unjudged.may(place, length, self.apart()) {
+                        return;
+                    }
+                    // It passed in short trials only.
+                    self.passed = None;
+                    self.wanted = None;
+                    return;
+                }
+                let part = hardness * share;
+                if part > self.passed.unwrap_or(self.plan.least) {
+                    self.passed = Some(part);
+                }
             }
         }
         self.advance();
+    }
+
+    fn looks_elsewhere(&self) -> bool {
+        true
     }
 
     fn left(&self) -> Left {

@@ -28,6 +28,8 @@ pub struct Burst {
     now: Bisect,
     /// Lengths found; 0 where not even one frame came through.
     lengths: Vec<u64>,
+    /// Of these searches so many ended before the length was exact, because their bursts could not be judged.
+    inexact: u64,
 }
 
 /// Times that follow from a mean burst length (RFC 9004, 5.4).
@@ -46,7 +48,7 @@ impl Burst {
     /// That the range is empty.
     pub fn new(plan: BurstPlan) -> Result<Self, BadRange> {
         let now = Self::search(&plan)?;
-        Ok(Self { plan, now, lengths: Vec::new() })
+        Ok(Self { plan, now, lengths: Vec::new(), inexact: 0 })
     }
 
     fn search(plan: &BurstPlan) -> Result<Bisect, BadRange> {
@@ -55,11 +57,14 @@ impl Burst {
             greatest: plan.greatest as f64,
             resolution: Resolution::Units(plan.step as f64),
             direction: Direction::Greatest,
-            limits: Limits::default(),
+            // A burst that was sent too slowly is none.
+            limits: Limits { shortfall_ratio: Some(0.0), ..Limits::default() },
             trial_ns: 0,
             short_ns: 0,
             retries: plan.retries,
             retry_loss_ratio: 1.0,
+            in_parts: false,
+            enough: 0.0,
         })
     }
 
@@ -71,6 +76,11 @@ impl Burst {
     /// The lengths found so far.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
+    }
+
+    /// Lengths that may be longer: the bursts beyond them could not be judged.
+    pub fn inexact(&self) -> u64 {
+        self.inexact
     }
 
     /// Of the longest bursts that were found; `None` before the first.
@@ -106,10 +116,15 @@ impl Search for Burst {
         self.now.tell(outcome);
         if self.now.next().is_none() {
             self.lengths.push(self.now.passed().unwrap_or(0.0) as u64);
+            self.inexact += u64::from(!self.now.is_reached());
             if let Ok(next) = Self::search(&self.plan) {
                 self.now = next;
             }
         }
+    }
+
+    fn looks_elsewhere(&self) -> bool {
+        true
     }
 
     fn left(&self) -> Left {

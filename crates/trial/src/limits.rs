@@ -156,6 +156,21 @@ pub enum Broken {
     Order,
 }
 
+/// What a trial says of the device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Judged {
+    /// It passes the load.
+    Passed,
+    /// It passes this part of the load (0 to 1), which is what was offered over the trial's time: the sender was held up, and
+    /// what it did not send it did not send later. A device that has a queue and forwards at a rate of its own loses nothing of
+    /// the same frames sent evenly either.
+    Partly(f64),
+    /// It does not keep the limits at the load, or at less: it was never offered more.
+    Failed,
+    /// Nothing.
+    Not,
+}
+
 impl Broken {
     /// Does it say something of the tester, sender or receiver, and nothing of the device?
     pub fn is_the_testers(self) -> bool {
@@ -189,25 +204,43 @@ impl Limits {
             Some(_) => !self.tolerates_shortfall(outcome),
             None => outcome.loss_ratio() > self.loss_ratio,
         };
-        match (over(outcome.lost()), over(outcome.lost_for_sure())) {
+        match (over(outcome.lost_not_excused()), over(outcome.lost_for_sure())) {
             (_, true) => return Some(Broken::Loss),
             (true, false) => return Some(whose(outcome)),
             (false, false) if short => return Some(Broken::Shortfall),
             _ => {}
         }
-        if let Some(broken) = self.delays.broken(outcome.latency.as_ref()) {
-            return Some(broken);
-        }
-        if self.reorder_ratio.is_some_and(|most| outcome.reorder_ratio() > most) {
-            return Some(Broken::Order);
-        }
-        None
+        self.besides_loss(outcome)
     }
 
     /// Was the load offered, as nearly as is asked?
     pub fn tolerates_shortfall(&self, outcome: &Outcome) -> bool {
         // A frame may be due just before the end.
         self.shortfall_ratio.is_some_and(|most| outcome.shortfall() <= 1 || outcome.shortfall_ratio() <= most)
+    }
+
+    /// What it says of the device.
+    pub fn judge(&self, outcome: &Outcome) -> Judged {
+        match self.broken(outcome) {
+            None => Judged::Passed,
+            // Whatever was not sent is lost.
+            Some(Broken::Shortfall) if self.shortfall_ratio.is_none() => Judged::Failed,
+            Some(Broken::Shortfall) => match self.besides_loss(outcome) {
+                None => Judged::Partly(outcome.offered_ratio()),
+                Some(_) => Judged::Not,
+            },
+            Some(broken) if broken.is_the_testers() => Judged::Not,
+            Some(_) => Judged::Failed,
+        }
+    }
+
+    /// The first limit that is not kept, but for those on loss.
+    fn besides_loss(&self, outcome: &Outcome) -> Option<Broken> {
+        if let Some(broken) = self.delays.broken(outcome.latency.as_ref()) {
+            return Some(broken);
+        }
+        let disordered = self.reorder_ratio.is_some_and(|most| outcome.reorder_ratio() > most);
+        disordered.then_some(Broken::Order)
     }
 
     /// Does it pass?

@@ -18,6 +18,11 @@ pub trait Search {
     /// than that trial.
     fn left(&self) -> Left;
 
+    /// Does it go on at other loads where a trial could not be judged? Then the same one need not be repeated as often.
+    fn looks_elsewhere(&self) -> bool {
+        false
+    }
+
     /// Between which loads the answer lies, as far as is known: for each goal the highest that passed and the lowest above it
     /// that failed. Nothing for what looks for no bound.
     fn bounds(&self) -> Vec<(Option<f64>, Option<f64>)> {

@@ -87,6 +87,14 @@ pub struct Outcome {
     /// had been held up, or, where the device shares the machine, that were due meanwhile.
     #[serde(default)]
     pub uneven: u64,
+    /// So many of the lost were lost in parts of the trial in which the machine was held up that the device shares: whatever they
+    /// are due to, the rest of the trial tells of the device.
+    #[serde(default)]
+    pub excused: u64,
+    /// So many of the lost were lost in many parts of the trial in which nothing was out of the ordinary ([`crate::parts`]): they
+    /// are the device's, whatever happened in others.
+    #[serde(default)]
+    pub steady: u64,
     /// So many frames may be lost for the tester's receiver: those that its interface, its driver or the meter itself lost.
     #[serde(default)]
     pub missed: u64,
@@ -184,9 +192,20 @@ impl Outcome {
         self.of_whole(self.shortfall())
     }
 
+    /// Frames that the device did not forward while its machine was in time.
+    pub fn lost_not_excused(&self) -> u64 {
+        self.lost().saturating_sub(self.excused)
+    }
+
+    /// The part of the load that was offered (0 to 1).
+    pub fn offered_ratio(&self) -> f64 {
+        if self.intended == 0 { 0.0 } else { (self.sent as f64 / self.intended as f64).min(1.0) }
+    }
+
     /// Frames that the device lost for sure: even if all that the tester may be to blame for is taken off.
     pub fn lost_for_sure(&self) -> u64 {
-        self.lost().saturating_sub(self.uneven.saturating_add(self.blind()))
+        let beyond = self.lost().saturating_sub(self.uneven.saturating_add(self.blind()));
+        beyond.max(self.steady.saturating_sub(self.blind()))
     }
 
     /// Frames of which the tester cannot say whether they left or came: its own, and no more than were lost.

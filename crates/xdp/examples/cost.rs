@@ -33,7 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let program = expression(text, &Shape { size, seed: 1, signature, name: String::new() })?;
             let compiled = compile(
                 &program,
-                &Options { exit: Exit::Back, pages, catch_up: 2.0, stamps: engine::clock::Clock::Monotonic },
+                &Options {
+                    exit: Exit::Back,
+                    pages,
+                    catch_up: engine::CatchUp::Times(2.0),
+                    stamps: engine::clock::Clock::Monotonic,
+                },
             )?;
             compiled.state.store(layout::LEFT as usize, u64::MAX);
             compiled.state.store(layout::DURATION as usize, u64::MAX);

@@ -92,6 +92,11 @@ impl Calls {
         }
     }
 
+    /// The thread has become a real-time task: it rests from now on.
+    pub fn rests_now(&mut self) {
+        self.owed.get_or_insert(0);
+    }
+
     /// What to do at `now`, when the next frame is due at `due`; `None` at top speed.
     pub fn next(&self, now: u64, due: Option<u64>) -> Step {
         if let (Some(due), Some(margin)) = (due, self.margin)

@@ -48,8 +48,8 @@ pub const LAST_LATE: u32 = 160;
 pub const STALLS: u32 = 168;
 /// The longest of those.
 pub const LONGEST_STALL: u32 = 176;
-/// 1 while it is held up.
-pub const STALLED: u32 = 184;
+/// When the clock was read last before [`PACED_AT`].
+pub const LOOKED: u32 = 184;
 /// Frames sent while behind.
 pub const CATCH_UP: u32 = 192;
 /// Sum of all latenesses.
@@ -64,6 +64,11 @@ pub const FIRST_DUE: u32 = 224;
 pub const PUT_OFF: u32 = 232;
 /// How often `LATE_SUM` has come round: a million frames a second, each a minute late, fill it in five minutes.
 pub const LATE_SUM_ROUNDS: u32 = 240;
+
+/// When the frames so far would have left at the link's bound for catching up (`engine::pacer::Budget`).
+pub const FREE_AT: u32 = 248;
+/// How many nanoseconds runs waited for frames' times.
+pub const LINGERED: u32 = 256;
 
 /// The lanes: before the histogram, because offsets in instructions have 16 bits.
 pub const LANES: u32 = 512;

@@ -13,7 +13,10 @@ use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
 use bpf::Run;
 use engine::clock::Clock;
-use engine::{Control, Counts, Course, Ended, Engine, Job, LATE_NS, Punctuality, Reach, Sent, Waits, clock};
+use engine::{
+    CatchUp, Control, Counts, Course, Ended, Engine, GRACE_NS, Had, Job, LATE_NS, Priority, Punctuality,
+    Reach, Sent, Waits, clock,
+};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
 use rustix::io::Errno;
@@ -30,6 +33,9 @@ const LOOK: Duration = Duration::from_millis(2);
 const LOOK_AT_LINK: Duration = Duration::from_millis(100);
 /// A run that was told to stop and does not is interrupted after so long.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A core that was taken away for so long was wanted by others, and not for an interrupt.
+const TAKEN_NS: u64 = 300_000;
 
 /// At more frames a second no gap is long enough to sleep in.
 const SLEEPS_BELOW: f64 = 25_000.0;
@@ -58,7 +64,7 @@ impl Live {
         way: &Arc<Way>,
         program: &Program,
         pages: Pages,
-        catch_up: f64,
+        catch_up: CatchUp,
         stamps: Clock,
     ) -> Result<Live, XdpError> {
         prepare_interrupts().map_err(|error| XdpError::System {
@@ -99,7 +105,7 @@ impl Engine for Live {
             return nothing(start, Ended::Done);
         };
         // The thread that sends has the one below (`yield_priority`).
-        control.priority.take();
+        let had = control.priority.take();
         // A lane alone ends with its frames, as the run does.
         let own = match &self.program.lanes[..] {
             [only] => only.frames,
@@ -110,12 +116,12 @@ impl Engine for Live {
         compiled.state.store(layout::LEFT as usize, count);
         compiled.state.store(layout::DURATION as usize, duration);
         let worker = {
-            let spin = job.spin;
+            let (spin, priority) = (job.spin, control.priority);
             let (way, compiled, thread) =
                 (Arc::clone(&self.way), Arc::clone(&compiled), Arc::clone(&control.thread));
             std::thread::Builder::new().name("live".to_owned()).spawn(move || {
                 thread.store(clock::thread_number(), Relaxed);
-                work(&way, &compiled, spin)
+                work(&way, &compiled, spin, priority, had)
             })
         };
         let worker = match worker {
@@ -135,7 +141,8 @@ impl Engine for Live {
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        let (result, cpu_ns, waits) = worker.join().unwrap_or((Err(Errno::FAULT), 0, None));
+        let worked = worker.join().unwrap_or_else(|_| Worked::nothing(Err(Errno::FAULT)));
+        let Worked { result, cpu_ns, waits, had, taken, others_ns } = worked;
         let ended = match (fault, result) {
             (Some(fault), _) => Ended::Fault(fault),
             (None, Err(error)) => Ended::Fault(self.fault("running live frames", error.into())),
@@ -143,27 +150,49 @@ impl Engine for Live {
         };
         let mut sent = self.sent(&compiled, control, (start, stopped_ns), duration, cpu_ns, ended);
         if let Some(kept) = &mut sent.punctuality {
-            kept.waits = waits;
+            (kept.waits, kept.had, kept.taken, kept.others_ns) = (waits, had, taken, others_ns);
         }
         sent
     }
 }
 
-/// The sending thread's part: call after call until the program says that it is done. CPU time, and what it can say
-/// about its sleep.
-fn work(way: &Way, compiled: &Compiled, spin: bool) -> (Result<(), Errno>, u64, Option<Waits>) {
+/// What became of the sending thread.
+struct Worked {
+    result: Result<(), Errno>,
+    cpu_ns: u64,
+    /// What it can say about its sleep.
+    waits: Option<Waits>,
+    /// What it had of priority at its end, and how often its core was taken away.
+    had: Had,
+    taken: u64,
+    /// Time in which others had its CPU.
+    others_ns: Option<u64>,
+}
+
+impl Worked {
+    fn nothing(result: Result<(), Errno>) -> Worked {
+        Worked { result, cpu_ns: 0, waits: None, had: Had::Ordinary, taken: 0, others_ns: None }
+    }
+}
+
+/// The sending thread's part: call after call until the program says that it is done.
+fn work(way: &Way, compiled: &Compiled, spin: bool, priority: Priority, had: Had) -> Worked {
     let before = clock::thread_cpu();
     let rests = yield_priority();
-    let mut waits = None;
-    let result = way.enter().and_then(|()| call_after_call(way, compiled, (spin, rests), &mut waits));
-    (result, clock::thread_cpu() - before, waits)
+    // Below the real-time priorities there is none of ours.
+    let had = if had == Had::RealTime && !rests { Had::Ordinary } else { had };
+    let mut worked = Worked { had, ..Worked::nothing(Ok(())) };
+    worked.result =
+        way.enter().and_then(|()| call_after_call(way, compiled, (spin, rests, priority), &mut worked));
+    worked.cpu_ns = clock::thread_cpu() - before;
+    worked
 }
 
 fn call_after_call(
     way: &Way,
     compiled: &Compiled,
-    (spin, rests): (bool, bool),
-    waits: &mut Option<Waits>,
+    (spin, rests, priority): (bool, bool, Priority),
+    worked: &mut Worked,
 ) -> Result<(), Errno> {
     let word = |at: u32| compiled.state.load(at as usize);
     let (live, ingress) = (Some(compiled.batch), way.ingress());
@@ -177,7 +206,9 @@ fn call_after_call(
     let tried = if worth_sleeping { calls::margin(&mut clock::wake_ups(TRIES, TRY_FOR)) } else { None };
     let mut calls = Calls::new(compiled.batch, tried.map(|(_, margin)| margin), rests);
     let mut kept = Waits { wake_up_p99_ns: tried.map(|(p99, _)| p99), slept: 0 };
-    let mut begun = false;
+    let (mut begun, mut stalls) = (false, 0);
+    // What others had of the CPU, before the start and when the thread was held up last.
+    let (mut at_start, mut waited) = (None, None);
     while word(layout::DONE) == 0 && word(layout::STOP) == 0 {
         let (start, now) = (word(layout::START), clock::now());
         if start == 0 {
@@ -190,7 +221,11 @@ fn call_after_call(
             }
             continue;
         }
-        begun = true;
+        if !begun {
+            begun = true;
+            at_start = clock::thread_waited();
+            waited = at_start;
+        }
         // The schedule's times count from here.
         let start = start + word(layout::PUT_OFF);
         // What is never due ends the run at once.
@@ -215,13 +250,30 @@ fn call_after_call(
                 let start = word(layout::START) + word(layout::PUT_OFF);
                 let next = compiled.paced.then(|| start.saturating_add(next_due(compiled)));
                 let sent = left.saturating_sub(word(layout::LEFT));
+                if compiled.paced && word(layout::STALLS) != stalls {
+                    stalls = word(layout::STALLS);
+                    if priority == Priority::AsNeeded && word(layout::LONGEST_STALL) > TAKEN_NS {
+                        let (now, before) = (clock::thread_waited(), waited);
+                        waited = now;
+                        let risen = now.zip(before).map(|(now, before)| now.saturating_sub(before));
+                        let others = risen.is_none_or(|risen| risen > LATE_NS);
+                        worked.taken += u64::from(others);
+                        if others && let Some(had) = priority.needed_there() {
+                            worked.had = had;
+                            if had == Had::RealTime {
+                                calls.rests_now();
+                            }
+                        }
+                    }
+                }
                 if whole {
                     calls.called(step, &Called { began: now, ended, due: due.unwrap_or(now), next, sent });
                 }
             }
         }
     }
-    *waits = compiled.paced.then_some(kept);
+    worked.waits = compiled.paced.then_some(kept);
+    worked.others_ns = at_start.zip(clock::thread_waited()).map(|(before, now)| now.saturating_sub(before));
     Ok(())
 }
 
@@ -336,7 +388,9 @@ impl Live {
         let next = if over { lanes.map(|at| word(at + lane::END)).max().unwrap_or(0) } else { due };
         let exhausted = word(layout::LEFT) == 0 || over;
         let put_off = word(layout::PUT_OFF);
-        let mut active = word(layout::NOW) + put_off;
+        // Nothing leaves later than the grace after the end; that its thread noticed that so late is told as a stall.
+        let last = duration.saturating_add(GRACE_NS);
+        let mut active = (word(layout::NOW) + put_off).min(last);
         if word(layout::DONE) == 0 {
             // It may have slept since the program looked at the clock last.
             let lasted = stopped_ns.saturating_sub(start);
@@ -352,10 +406,10 @@ impl Live {
         let reached = next.saturating_add(put_off).min(duration);
         let (scheduled, elapsed) = (reached.saturating_add(paused), active + paused);
         let mut kept = compiled.paced.then(|| punctuality(compiled));
-        let late = active.saturating_sub(put_off).saturating_sub(due);
+        // The program's clock when it ended, and before: it ended while it was held up.
+        let late = word(layout::NOW).saturating_sub(due.max(word(layout::PACED_AT)));
         if let Some(kept) = kept.as_mut().filter(|_| !exhausted && due < duration && late > LATE_NS) {
-            // It ended while it was held up.
-            kept.stalls += u64::from(word(layout::STALLED) == 0);
+            kept.stalls += 1;
             kept.longest_stall_ns = kept.longest_stall_ns.max(late);
         }
         Sent {
@@ -405,6 +459,11 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
         stalls: word(layout::STALLS),
         longest_stall_ns: word(layout::LONGEST_STALL),
         catch_up_frames: word(layout::CATCH_UP),
+        most_in_1ms: None,
+        had: Had::Ordinary,
+        taken: 0,
+        spun_ns: word(layout::LINGERED),
+        others_ns: None,
         waits: None,
         put_off_ns: word(layout::PUT_OFF),
         starved_ns: 0,

@@ -97,16 +97,10 @@ pub fn find_until(
             });
         }
         // Drivers that transmit such frames at all do so with a program attached.
-        None => {
-            way.attach()?;
-            if way.attached.is_none() && !has_native_program(target.index, None) {
-                let why = "the XDP program that is attached there is a generic one, with which no driver transmits them; use `.engine` afxdp or packet";
-                return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why.to_owned() });
-            }
-        }
+        None => way.attach_natively()?,
         Some(false) => {
             if !veth {
-                way.attach()?;
+                way.attach_natively()?;
             }
             let patience = if veth { Duration::ZERO } else { SETTLE };
             if !settled(|| way.transmits() == Some(true), patience, stop) {
@@ -250,6 +244,17 @@ impl Way {
                 why: format!("its driver takes no XDP program ({error}); use `.engine` packet"),
             }),
         }
+    }
+
+    /// The same, where it has to be the driver's: a generic one that is there already never makes a driver transmit, however long
+    /// that is waited for (that of a meter on a loopback).
+    fn attach_natively(&mut self) -> Result<(), XdpError> {
+        self.attach()?;
+        if self.attached.is_none() && !has_native_program(self.target.index, None) {
+            let why = "the XDP program that is attached there is a generic one, with which no driver transmits them; use `.engine` afxdp or packet";
+            return Err(XdpError::NoTransmit { interface: self.target.name.clone(), why: why.to_owned() });
+        }
+        Ok(())
     }
 
     /// Can frames seem to come from the interface?

@@ -2,6 +2,7 @@
 //! and the words that it shares with its engine say what it saw. Needs root.
 
 use bpf::{Ran, Run};
+use engine::CatchUp;
 use engine::clock::Clock;
 use engine::clock::now;
 use engine::pacer;
@@ -16,7 +17,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// Frames so far apart, to be caught up so.
-fn compiled(catch_up: f64, apart_ns: u64) -> Compiled {
+fn compiled(catch_up: CatchUp, apart_ns: u64) -> Compiled {
     let shape = Shape { size: None, seed: 1, signature: None, name: String::new() };
     let program: Program = expression("ipv4/udp", &shape).expect("an expression");
     let program = program.with_schedule(Schedule::Frames { frames: 1, per_ns: apart_ns });
@@ -54,7 +55,7 @@ fn too_early(compiled: &Compiled) {
 
 #[test]
 fn what_is_late_is_put_off_by_as_much_and_never_caught_up() {
-    let compiled = compiled(pacer::NEVER, MS);
+    let compiled = compiled(CatchUp::Never, MS);
     assert!(at(&compiled, 0).0);
     too_early(&compiled);
     for late in [50 * MS, 2 * MS, 700_000, SECOND] {
@@ -90,7 +91,7 @@ fn what_is_late_is_put_off_by_as_much_and_never_caught_up() {
 fn what_is_a_little_late_is_caught_up_and_with_catching_up_nothing_is_put_off() {
     // Whoever looks at it may have been held up: then it is tried again.
     let in_time = (0..100).any(|_| {
-        let compiled = compiled(pacer::NEVER, MS);
+        let compiled = compiled(CatchUp::Never, MS);
         assert!(at(&compiled, 0).0);
         let put_off = word(&compiled, layout::PUT_OFF);
         let time = put_off + due(&compiled);
@@ -101,7 +102,7 @@ fn what_is_a_little_late_is_caught_up_and_with_catching_up_nothing_is_put_off() 
         tolerated
     });
     assert!(in_time, "held up for 200 us in 100 of 100 runs of one BPF program");
-    let compiled = compiled(2.0, MS);
+    let compiled = compiled(CatchUp::Times(2.0), MS);
     assert!(at(&compiled, 0).0 && at(&compiled, 500 * MS).0);
     // 499 frames are overdue. What may leave at once is a tenth of two milliseconds more than was due first.
     assert_eq!([layout::PUT_OFF, layout::BEHIND].map(|at| word(&compiled, at)), [0, 1]);
@@ -109,9 +110,46 @@ fn what_is_a_little_late_is_caught_up_and_with_catching_up_nothing_is_put_off() 
     assert_eq!(word(&compiled, layout::DURATION), 60 * SECOND);
 }
 
+#[test]
+fn what_is_overdue_leaves_in_bursts_as_the_link_allows() {
+    let compiled = compiled(CatchUp::Link(500_000_000), MS);
+    assert!(at(&compiled, 0).0);
+    // 499 frames are overdue; time stands still, but for what passes until a run looks at it.
+    let (held, mut sent, mut latest) = (500 * MS, 0, 0);
+    loop {
+        let (left, by) = at(&compiled, held);
+        latest = latest.max(by - held);
+        if !left {
+            break;
+        }
+        sent += 1;
+    }
+    let (ns_per_bit, _) = pacer::budget_of(500_000_000);
+    let took = (pacer::wire_bits(compiled.frame.len() as u64) as f64 * ns_per_bit).ceil() as u64;
+    let burst = pacer::MOST_BURST as u64;
+    assert!((burst..=burst + 2 + latest / took).contains(&sent), "{sent} at once, {latest} ns");
+    let words = [layout::STALLS, layout::BEHIND, layout::PUT_OFF].map(|at| word(&compiled, at));
+    assert_eq!(words, [1, 1, 0]);
+    assert!(word(&compiled, layout::LONGEST_STALL) >= 499 * MS);
+    // As long nothing as they take at that rate, then the next.
+    let free_at = word(&compiled, layout::FREE_AT);
+    assert!(free_at >= held + burst * took, "{free_at}");
+    let mut elapsed = held;
+    while due(&compiled) <= elapsed {
+        if !at(&compiled, elapsed).0 {
+            elapsed += 20_000;
+        }
+    }
+    // All are sent long before twice the rate would have been met, and none of those to come leaves early.
+    assert!(elapsed < held + 2 * MS, "{elapsed}");
+    assert!(word(&compiled, layout::CATCH_UP) > 400);
+    too_early(&compiled);
+    assert_eq!(word(&compiled, layout::BEHIND), 0);
+}
+
 /// Nanoseconds that a run takes in which the next frame is a second away: of a few measurements the least.
 fn cost(linger: u64, stay: u64) -> u32 {
-    let compiled = compiled(2.0, SECOND);
+    let compiled = compiled(CatchUp::Times(2.0), SECOND);
     assert!(at(&compiled, 0).0);
     assert_eq!(due(&compiled), SECOND);
     compiled.state.store(layout::LINGER as usize, linger);

@@ -376,7 +376,10 @@ fn warnings(info: &Info, reader: &Reader, limit: usize) -> Vec<String> {
         notes.truncated,
         "captured only in part (snap length): a replay would send less than was on the wire",
     );
-    warn(notes.longer_than_wire, "with more bytes captured than the original length says");
+    warn(
+        notes.longer_than_wire,
+        "with more bytes captured than they had on the wire: what is beyond is left out",
+    );
     warn(notes.over_snaplen, "longer than the snap length that the file states");
     warn(notes.zero_length, "without a single byte: these cannot be sent");
     warn(notes.time_backwards, "earlier than the frame before: times run backwards");
@@ -394,7 +397,7 @@ fn warnings(info: &Info, reader: &Reader, limit: usize) -> Vec<String> {
         warnings.push(format!("More than {limit} flows or addresses: their numbers are lower bounds"));
     }
     if reader.interfaces().iter().any(|interface| interface.fcs_len > 0) {
-        warnings.push("Frames end with their FCS, which a replay would send as payload".into());
+        warnings.push("Frames end with their FCS, as the file says: it is neither counted nor sent".into());
     }
     if let Some(cut) = &notes.cut_short {
         warnings.push(format!("Only the sound part was read: {cut}"));

@@ -164,6 +164,9 @@ pub struct Doctor {
     /// Copies would come from clients' own addresses: the tunnel, the return agent at its end, and a connection through it are tried.
     #[arg(long, conflicts_with = "source_prefix")]
     pub client_addresses: bool,
+    /// The address that the connection through the tunnel comes from: one that the target has a route to. Default: 198.18.0.1.
+    #[arg(long, value_name = "ADDRESS", requires = "client_addresses")]
+    pub test_address: Option<IpAddr>,
     /// The tunnel's network identifier, as given to `netdyno clone return`.
     #[arg(long, value_name = "NUMBER", requires = "client_addresses")]
     pub vni: Option<u32>,
@@ -193,6 +196,7 @@ impl Doctor {
             to: self.to,
             source_prefix: self.source_prefix,
             client_addresses: self.client_addresses,
+            test_address: self.test_address,
             vni: self.vni,
             tunnel_port: self.tunnel_port,
             public_target: self.allow_public_target,
@@ -238,6 +242,10 @@ pub struct Clone {
     /// and sends the answers back through it.
     #[arg(long, conflicts_with = "source_prefix")]
     pub client_addresses: bool,
+    /// The address that the connection comes from which is tried through the tunnel first: one that the target has a route to, such as a
+    /// client's. Default: 198.18.0.1, which a default route leads to.
+    #[arg(long, value_name = "ADDRESS", requires = "client_addresses")]
+    pub test_address: Option<IpAddr>,
     /// The tunnel's network identifier, as given to `netdyno clone return`. Default: 28260.
     #[arg(long, value_name = "NUMBER", requires = "client_addresses")]
     pub vni: Option<u32>,
@@ -301,6 +309,10 @@ pub struct Clone {
     /// A second target, with the version that the server has: in what it answers otherwise than the server, differences are noise.
     #[arg(long, value_name = "HOST:PORT")]
     pub noise_target: Option<String>,
+    /// Do not compare what answers have under this name: a field of HTTP's heads, or what stands behind a key in JSON. Once for each. Dates,
+    /// cookies, ETag and what is of a connection are never compared.
+    #[arg(long, value_name = "NAME")]
+    pub ignore: Vec<String>,
     /// Allow targets that are no private addresses.
     #[arg(long)]
     pub allow_public_target: bool,
@@ -335,6 +347,7 @@ impl Clone {
             to: self.to.unwrap_or_default(),
             source_prefix: self.source_prefix,
             client_addresses: self.client_addresses,
+            test_address: self.test_address,
             vni: self.vni,
             tunnel_port: self.tunnel_port,
             copies: self.copies,
@@ -355,6 +368,7 @@ impl Clone {
             max_memory: self.max_memory,
             stop_file: self.stop_file,
             noise_target: self.noise_target,
+            ignore: self.ignore,
             public_target: self.allow_public_target,
             dry_run: self.dry_run,
             duration: self.duration,

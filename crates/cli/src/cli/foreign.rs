@@ -1,90 +1,13 @@
 //! Words of other tools, typed at our verbs: what they are called here. A tip comes as the whole line, to be typed as it stands.
 
+mod endpoint;
+mod options;
+
 use super::mistyped::line;
 use clap::{Arg, Command};
+pub use endpoint::in_tests_place as test;
+use options::{FIELDS, Foreign, OPTIONS, Value};
 use report::units::shell_word;
-
-/// What becomes of the value behind an option.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
-    /// It stays.
-    Same,
-    /// A unit goes behind a bare number.
-    Unit(&'static str),
-    /// There is none.
-    None,
-}
-
-/// Options of other tools, and the first of ours that the verb has.
-struct Foreign {
-    typed: &'static [&'static str],
-    ours: &'static [&'static str],
-    value: Value,
-}
-
-const OPTIONS: &[Foreign] = &[
-    Foreign {
-        typed: &["-i", "--intf1", "--interface", "--iface", "--intf", "--dev", "--device", "--nic"],
-        ours: &["on", "from"],
-        value: Value::Same,
-    },
-    Foreign { typed: &["-I", "--intf2"], ours: &["on2"], value: Value::Same },
-    Foreign { typed: &["--pps"], ours: &["rate"], value: Value::Unit("pps") },
-    Foreign { typed: &["--mbps", "-M"], ours: &["rate"], value: Value::Unit("mbps") },
-    Foreign {
-        typed: &["-b", "--bandwidth", "--bw", "--bitrate"],
-        ours: &["rate", "target-rate"],
-        value: Value::Same,
-    },
-    Foreign { typed: &["-x", "--multiplier"], ours: &["speed"], value: Value::Same },
-    Foreign {
-        typed: &["-t", "-d", "--time", "--seconds"],
-        ours: &["duration", "trial-duration"],
-        value: Value::Unit("s"),
-    },
-    // Flow exporters' collector; else a number.
-    Foreign { typed: &["-n"], ours: &["export"], value: Value::Same },
-    Foreign {
-        typed: &["-n", "-c", "-L", "--number", "--limit", "--packets", "--num", "--pkts", "--frames"],
-        ours: &["count"],
-        value: Value::Same,
-    },
-    Foreign { typed: &["--loops"], ours: &["loop"], value: Value::Same },
-    Foreign { typed: &["-l"], ours: &["loop", "size"], value: Value::Same },
-    Foreign {
-        typed: &["-s", "--len", "--length", "--packet-size", "--pkt-size", "--frame-size"],
-        ours: &["size"],
-        value: Value::Same,
-    },
-    Foreign {
-        typed: &["-P", "-j", "--threads", "--parallel", "--workers", "--cpus"],
-        ours: &["cores", "parallel"],
-        value: Value::Same,
-    },
-    Foreign { typed: &["-K", "--preload-pcap"], ours: &["preload"], value: Value::None },
-    Foreign { typed: &["-R", "--top-speed", "--flood"], ours: &["topspeed"], value: Value::None },
-    Foreign { typed: &["-J"], ours: &["json"], value: Value::None },
-    Foreign { typed: &["-w", "--pcap"], ours: &["write", "capture"], value: Value::Same },
-    Foreign { typed: &["-o", "--output", "--out"], ours: &["write", "report"], value: Value::Same },
-];
-
-/// What other tools have options for, and we have fields of packets.
-const FIELDS: &[(&[&str], &str)] = &[
-    (&["--dst", "--dst-ip", "--dip", "--dest", "--daddr", "--dst_ip"], "ipv4(dst=198.18.0.2)/udp"),
-    (&["--src", "--src-ip", "--sip", "--saddr", "--src_ip"], "ipv4(src=198.18.0.1)/udp"),
-    (&["--dport", "--dst-port", "--port", "-p"], "ipv4/udp(dport=53)"),
-    (&["--sport", "--src-port"], "ipv4/udp(sport=1000..1999)"),
-    (&["--dst-mac", "--dmac"], "ether(dst=02:00:00:00:00:02)/ipv4/udp"),
-    (&["--src-mac", "--smac"], "ether(src=02:00:00:00:00:01)/ipv4/udp"),
-    (&["--vlan", "--vlan-id"], "vlan(id=100)/ipv4/udp"),
-    (&["--ttl"], "ipv4(ttl=64)/udp"),
-    (&["--tos", "-Q"], "ipv4(tos=0xb8)/udp"),
-    (&["--dscp"], "ipv4(dscp=46)/udp"),
-    (&["--tcp", "-S", "--syn"], "ipv4/tcp(flags=S)"),
-    (&["--udp", "-u"], "ipv4/udp"),
-    (&["--icmp"], "ipv4/icmp"),
-    (&["--ipv6", "-6"], "ipv6/udp"),
-];
 
 /// Words in a verb's place: what was meant, and a line that does it.
 const VERBS: &[(&[&str], &str, &str)] = &[
@@ -241,11 +164,22 @@ fn is_capture(word: &str) -> bool {
 }
 
 /// What an option is called here, with the whole line as it would be. None for what no other tool calls so.
-pub fn option(command: &Command, typed: &str, words: &[String], at: usize) -> Option<String> {
+pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: usize) -> Option<String> {
     let typed = typed.split('=').next().unwrap_or(typed);
-    if let Some((_, example)) = FIELDS.iter().find(|(names, _)| names.contains(&typed)) {
-        let takes_packets = command.get_positionals().any(|arg| arg.get_id() == "what");
-        return takes_packets.then(|| format!("fields of a packet stand in it: such as '{example}'"));
+    if let Some(tip) = endpoint::option(verb, command, typed, words, at) {
+        return Some(tip);
+    }
+    if let ("clone", "-x") = (verb, typed) {
+        return copied(words);
+    }
+    let found = foreign(verb, command, typed, value_behind(words, typed).as_deref());
+    let field = FIELDS.iter().find(|(names, _)| names.contains(&typed));
+    let takes_packets = command.get_positionals().any(|arg| arg.get_id() == "what");
+    // A verb's own tools come before words that any of them may have.
+    if let Some((_, example)) =
+        field.filter(|_| takes_packets && !found.is_some_and(|(found, _)| !found.at.is_empty()))
+    {
+        return Some(format!("fields of a packet stand in it: such as '{example}'"));
     }
     if command.get_name() == "search" && typed.starts_with('-') {
         // The options are those of what is searched for, which comes first.
@@ -253,22 +187,88 @@ pub fn option(command: &Command, typed: &str, words: &[String], at: usize) -> Op
         let named = words.iter().position(|word| command.find_subcommand(word).is_some());
         let named = named.map_or_else(|| "throughput".to_owned(), |at| words.remove(at));
         let goal = command.find_subcommand(&named)?;
-        let line = line(&[], &["search", named.as_str()], &translated(goal, &words));
+        let verb = format!("search {named}");
+        let line = line(&[], &["search", named.as_str()], &translated(&verb, goal, &words));
         return Some(format!("say first what is searched for: {line}"));
     }
-    let ours = foreign(command, typed)?.1;
-    let line = line(words.get(1..at)?, &[], &translated(command, words.get(at..)?));
+    let ours = found?.1;
+    let line = line(words.get(1..at)?, &[], &translated(verb, command, words.get(at..)?));
     Some(format!("here it is `--{ours}`: {line}"))
 }
 
+/// What stands behind an option.
+fn value_behind(words: &[String], typed: &str) -> Option<String> {
+    let at = words.iter().position(|word| word.starts_with(typed))?;
+    let own = words.get(at)?.strip_prefix(typed)?;
+    let own = own.strip_prefix('=').unwrap_or(own);
+    if own.is_empty() { words.get(at + 1).cloned() } else { Some(own.to_owned()) }
+}
+
 /// An option of another tool, and ours that the verb has.
-fn foreign(command: &Command, typed: &str) -> Option<(&'static Foreign, &'static str)> {
-    let all = OPTIONS.iter().filter(|foreign| foreign.typed.contains(&typed));
+fn foreign(
+    verb: &str,
+    command: &Command,
+    typed: &str,
+    value: Option<&str>,
+) -> Option<(&'static Foreign, &'static str)> {
+    let below =
+        |of: &&str| verb.strip_prefix(*of).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let is_number = || value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
+    let all = OPTIONS.iter().filter(|foreign| {
+        foreign.typed.contains(&typed)
+            && (foreign.at.is_empty() || foreign.at.iter().any(below))
+            && (foreign.value != Value::Number || is_number())
+    });
     all.filter_map(|foreign| {
         let ours = foreign.ours.iter().find(|ours| has(command, &format!("--{ours}")))?;
         Some((foreign, *ours))
     })
     .next()
+}
+
+/// tcpcopy's `-x 80-HOST:8080`.
+fn copied(words: &[String]) -> Option<String> {
+    let value = value_behind(words, "-x")?;
+    let (server, target) = value.split(',').next()?.split_once('-')?;
+    let line =
+        ["netdyno", "clone", "--from", &format!("eth0:{server}"), "--to", target].map(shell_word).join(" ");
+    Some(format!(
+        "the server's interface and port are --from IFACE:[ADDR:]PORT, the target --to HOST:PORT: {line}"
+    ))
+}
+
+/// A word that is one of the verb's options, but for its dashes, its case or its underscores: as it is written.
+pub fn nearly(command: &Command, word: &str) -> Option<String> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    let plain = |name: &str| name.trim_start_matches('-').replace('_', "-").to_ascii_lowercase();
+    let name = plain(name);
+    let long = command.get_arguments().filter(|arg| !arg.is_hide_set()).find_map(|arg| {
+        let mut names = arg.get_long().into_iter().chain(arg.get_all_aliases().unwrap_or_default());
+        names.find(|long| **long == *name).map(|_| arg.get_long().unwrap_or_default().to_owned())
+    })?;
+    let value = value.map(|value| format!(" {}", shell_word(value))).unwrap_or_default();
+    Some(format!("an option is written so: --{long}{value}"))
+}
+
+/// Scapy's arguments of `sendp`, such as `iface="eth0"`.
+pub fn scapy(command: &Command, word: &str) -> Option<String> {
+    let (name, value) = word.split_once('=')?;
+    let value = value.trim_matches(['"', '\'']);
+    let option = match name {
+        "iface" => format!("--on {}", shell_word(value)),
+        "inter" => {
+            let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
+            format!("--rate {}pps", (1.0 / seconds * 1e3).round() / 1e3)
+        }
+        "pps" => format!("--rate {}pps", shell_word(value)),
+        "mbps" => format!("--rate {}mbps", shell_word(value)),
+        "loop" if has(command, "--loop") => format!("--loop {}", if value == "1" { "0" } else { "1" }),
+        "loop" => "--duration TIME".to_owned(),
+        "verbose" => "--quiet".to_owned(),
+        _ => return None,
+    };
+    let known = option.split(' ').next().is_some_and(|option| has(command, option));
+    known.then(|| format!("here it is: {option}"))
 }
 
 fn has(command: &Command, option: &str) -> bool {
@@ -287,7 +287,7 @@ fn named<'a>(command: &'a Command, option: &str) -> Option<&'a Arg> {
 }
 
 /// The words behind a verb with what other tools call otherwise by its name here.
-fn translated(command: &Command, words: &[String]) -> Vec<String> {
+fn translated(verb: &str, command: &Command, words: &[String]) -> Vec<String> {
     let mut line = Vec::with_capacity(words.len());
     let mut words = words.iter().cloned().peekable();
     while let Some(word) = words.next() {
@@ -305,7 +305,8 @@ fn translated(command: &Command, words: &[String]) -> Vec<String> {
             _ => (word.as_str(), None),
         };
         let own = named(command, name);
-        let found = own.is_none().then(|| foreign(command, name)).flatten();
+        let behind = value.clone().or_else(|| words.peek().cloned());
+        let found = own.is_none().then(|| foreign(verb, command, name, behind.as_deref())).flatten();
         let Some((foreign, ours)) = found else {
             line.push(word);
             // The value of one of ours is no option.
@@ -315,16 +316,28 @@ fn translated(command: &Command, words: &[String]) -> Vec<String> {
             continue;
         };
         line.push(format!("--{ours}"));
-        if foreign.value != Value::None {
-            let value = value.or_else(|| words.next_if(|next| !next.starts_with('-')));
-            let bare = |value: &str| value.chars().all(|c| c.is_ascii_digit() || c == '.');
-            line.extend(value.map(|value| match foreign.value {
-                Value::Unit(unit) if bare(&value) => value + unit,
-                _ => value,
-            }));
+        match foreign.value {
+            Value::None => {}
+            Value::Is(value) => line.push(value.to_owned()),
+            with => {
+                let value = value.or_else(|| words.next_if(|next| !next.starts_with('-')));
+                line.extend(value.map(|value| with.of(value)));
+            }
         }
     }
     line
+}
+
+impl Value {
+    /// The value as it is here.
+    fn of(self, value: String) -> String {
+        let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match self {
+            Value::Unit(unit) if bare => value + unit,
+            Value::Before(before) if bare => before.to_owned() + &value,
+            _ => value,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -396,6 +409,73 @@ mod tests {
         ] {
             assert!(!told(line).contains("here it is"), "{line}");
             assert!(!told(line).contains("fields of"), "{line}");
+        }
+    }
+
+    /// iperf3's, netperf's, tcpreplay's, tcprewrite's, tcpcopy's, GoReplay's, nfcapd's, tcpdump's and Scapy's words at the verbs where
+    /// their users type them.
+    #[test]
+    fn hints_know_the_verb_and_the_tool_that_is_meant() {
+        for (line, said) in [
+            ("endpoint tcp-stream H -P 4", "`--parallel`: netdyno endpoint tcp-stream H --parallel 4"),
+            ("endpoint -s", "the far end is: netdyno endpoint serve"),
+            ("endpoint tcp H", "the test is called: netdyno endpoint tcp-stream H"),
+            ("endpoint TCP_STREAM H", "the test is called: netdyno endpoint tcp-stream H"),
+            ("endpoint UDP_RR H", "netdyno endpoint udp-rr H"),
+            ("endpoint ping H", "netdyno endpoint tcp-rr H"),
+            ("endpoint bufferbloat H", "netdyno endpoint latency-under-load H"),
+            (
+                "endpoint 10.0.0.1",
+                "the test stands before the host, such as netdyno endpoint tcp-stream 10.0.0.1",
+            ),
+            ("endpoint H tcp-rr -d 5s", "the test stands before the host: netdyno endpoint tcp-rr H -d 5s"),
+            ("endpoint tcp-stream H -i 1", "--csv=intervals"),
+            (
+                "endpoint tcp-rr H -l 10",
+                "netperf's -l is the duration: netdyno endpoint tcp-rr H --duration 10s",
+            ),
+            (
+                "endpoint tcp-stream H -l 10",
+                "--duration 10s; iperf3's is the size of a message: netdyno endpoint tcp-stream H --size 10",
+            ),
+            ("endpoint tcp-stream H -l 128K", "`--size`: netdyno endpoint tcp-stream H --size 128K"),
+            (
+                "endpoint -c 10.0.0.1 -u -b 10M -t 5",
+                "netdyno endpoint udp-stream 10.0.0.1 --rate 10M --duration 5s",
+            ),
+            ("endpoint -H 10.0.0.1 -t TCP_RR -l 5", "netdyno endpoint tcp-rr 10.0.0.1 --duration 5s"),
+            ("endpoint tcp-stream H -R", "here it is: netdyno endpoint tcp-maerts H"),
+            ("endpoint tcp-stream H -w 256K", "--send-buffer BYTES"),
+            ("endpoint tcp-stream H -s 64K", "--send-buffer BYTES"),
+            ("endpoint tcp-stream H -Z -O 2", "netdyno endpoint tcp-stream H --method sendfile --warm-up 2s"),
+            ("endpoint serve -p 5201", "netdyno endpoint serve --listen '[::]:5201'"),
+            ("replay a.pcap -i eth0 -p 1000", "netdyno replay a.pcap --on eth0 --rate 1000pps"),
+            ("replay a.pcap -i eth0 -t", "netdyno replay a.pcap --on eth0 --topspeed"),
+            ("replay a.pcap -c a.cache --on eth0", "netdyno replay a.pcap --sides a.cache --on eth0"),
+            ("replay a.pcap --on eth0 --pnat 10.0.0.0/8:192.168.0.0/16", "--map-ip FROM=TO"),
+            ("edit a.pcap -o b.pcap --fixcsum", "netdyno edit a.pcap --write b.pcap --fix-checksums"),
+            ("clone -x 80-10.0.0.2:8080", "netdyno clone --from eth0:80 --to 10.0.0.2:8080"),
+            ("clone --input-raw :80 --to h:80", "--from IFACE:PORT"),
+            ("clone -s 10.0.0.9 --to h:80", "nothing is needed of an intercept"),
+            ("collect -t 300 -p 2055", "netdyno collect --rotate 300s --listen '[::]:2055'"),
+            ("measure -i eth0 -w x.pcapng -s 96", "--on eth0 --capture x.pcapng --capture-snap 96"),
+            ("measure --on eth0 -n", "unexpected argument '-n'"),
+            ("doctor -i eth0", "netdyno doctor eth0"),
+            ("search throughput --lab --resume r.json", "--continue FILE"),
+            ("search throughput --lab --pdr 0.1", "--goal loss=SHARE"),
+            ("send ipv4/udp iface=eth0", "here it is: --on eth0"),
+            ("send ipv4/udp --on eth0 inter=0.01", "here it is: --rate 100pps"),
+            ("send ipv4/udp -rate 1kpps", "a long option has two dashes: --rate"),
+            ("send ipv4/udp rate=1kpps", "an option is written so: --rate 1kpps"),
+            ("send ipv4/udp --lab_loss 1%", "an option is written so: --lab-loss"),
+            ("impair --between a b delay 10ms", "an option is written so: --delay"),
+            ("SEND ipv4/udp", "it is written so: netdyno send ipv4/udp"),
+            ("send ipv4/udp --lab --engine XDP", "it is written so: xdp"),
+            ("plugin new mine", "netdyno plugin new mine --rust"),
+        ] {
+            let told = told(&format!("netdyno {line}"));
+            assert!(told.contains(said), "{line}: {told}");
+            assert!(!told.contains("a similar"), "{line}: {told}");
         }
     }
 

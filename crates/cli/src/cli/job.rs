@@ -57,6 +57,16 @@ impl Typed {
         }
     }
 
+    /// The captures that were typed, of a kind that reads some.
+    pub fn captures(&self) -> &[std::path::PathBuf] {
+        match self {
+            Typed::Replay(args) => &args.files,
+            Typed::Live(args) => std::slice::from_ref(&args.file),
+            Typed::Probe(args) => &args.files,
+            _ => &[],
+        }
+    }
+
     /// The plugin that says what is sent.
     pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
         match self {
@@ -157,7 +167,7 @@ impl Send {
             output,
         } = self;
         let Shape { size, seed } = shape;
-        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let job = spec::Send {
@@ -176,8 +186,9 @@ impl Send {
             rate: if topspeed { "top".parse().ok() } else { rate },
             duration,
             count,
-            catch_up: Some(catch_up),
+            catch_up,
             spin,
+            no_real_time,
             engine,
             calibration,
             cores,
@@ -218,7 +229,7 @@ impl Replay {
             edits,
         } = self;
         let TwoSides { on2, sides, only_side, measure2 } = two;
-        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let edits = spec::Edits::from(edits);
@@ -233,8 +244,9 @@ impl Replay {
             rate: if topspeed { "top".parse().ok() } else { rate },
             duration,
             count,
-            catch_up: Some(catch_up),
+            catch_up,
             spin,
+            no_real_time,
             loops,
             preload: match (preload, stream) {
                 (true, _) => Some(true),

@@ -46,6 +46,11 @@ pub struct Lab {
     /// ('delay 500us loss 1%', docs/impair.md).
     #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
     pub impair: Option<Faults>,
+    /// Run this at the receiving host, by a shell, from before CMD until CMD ends; CMD begins when it listens at a port
+    /// ('netdyno endpoint serve --quiet'). `http` is a server that netdyno has: the pages / and /numbers at ports 80 and 8080. The
+    /// hosts have addresses, as with --addresses.
+    #[arg(long, value_name = "CMD|http", conflicts_with = "ports")]
+    pub server: Option<String>,
     /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
     /// rx0@receiver): what begins with `ip netns exec receiver` runs there. The device's namespace is called dut, its interfaces dut0, dut1, ...
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]

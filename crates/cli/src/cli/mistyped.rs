@@ -99,6 +99,102 @@ const CALLED: &[(&[&str], &str, &str)] = &[
         "--gateway",
         "the next hop's address stands in WHAT: ether(dst=MAC), or is asked for by --resolve",
     ),
+    (&["search"], "--resume", "a search goes on from its result by --continue FILE"),
+    (&["search"], "--restart", "a search goes on from its result by --continue FILE"),
+    (
+        &["send", "replay", "trial", "endpoint", "measure", "bridge", "impair", "probe", "collect", "clone"],
+        "--resume",
+        "what was ended is not gone on with: `netdyno rerun` runs the job of a result again",
+    ),
+    (&["search throughput"], "--loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--acceptable-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--pdr", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--max-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    // iperf3's and netperf's.
+    (
+        &["endpoint"],
+        "-i",
+        "results have a row a second: --csv=intervals prints them, --json-lines each second's as it comes; netperf's -i is --iterations N",
+    ),
+    (
+        &["endpoint"],
+        "--interval",
+        "results have a row a second: --csv=intervals prints them, --json-lines each second's as it comes",
+    ),
+    (&["endpoint"], "-I", "netperf's -I 99,5 is --confidence 99%,5%; an interface is --device IFACE"),
+    (&["endpoint"], "-r", "netperf's -r 100,200 is --request 100 --response 200"),
+    (&["endpoint"], "-k", "an end by what was carried is --bytes BYTES"),
+    (
+        &["endpoint"],
+        "-w",
+        "socket buffers are --send-buffer BYTES and --receive-buffer BYTES; the result is written by --report DIR",
+    ),
+    (&["endpoint"], "--window", "socket buffers are --send-buffer BYTES and --receive-buffer BYTES"),
+    (&["endpoint"], "--port", "the server's port stands behind its host: HOST:PORT"),
+    (&["endpoint"], "--tos", "the code point of what is sent is --dscp DSCP"),
+    (&["endpoint"], "-S", "the code point of what is sent is --dscp DSCP"),
+    (&["endpoint serve"], "-D", "it stays in the foreground: put `&` behind it"),
+    (&["endpoint serve"], "--daemon", "it stays in the foreground: put `&` behind it"),
+    (&["endpoint serve"], "-1", "it serves for --duration TIME, or until it is interrupted"),
+    (&["endpoint serve"], "--one-off", "it serves for --duration TIME, or until it is interrupted"),
+    // tcpreplay's and tcprewrite's.
+    (&["replay"], "-T", "frames leave at their times anyway; --spin never sleeps in between"),
+    (&["replay"], "--timer", "frames leave at their times anyway; --spin never sleeps in between"),
+    (&["replay"], "--oneatatime", "--tui pauses and goes on by keys"),
+    (
+        &["replay"],
+        "-o",
+        "--tui pauses and goes on by keys (-o of tcpreplay); frames are written by --write FILE",
+    ),
+    (&["replay", "edit", "bridge"], "--pnat", "addresses are mapped by --map-ip FROM=TO"),
+    (&["replay", "edit", "bridge"], "-N", "addresses are mapped by --map-ip FROM=TO"),
+    (&["replay", "edit", "bridge"], "--srcipmap", "source addresses are mapped by --map-src-ip FROM=TO"),
+    (&["replay", "edit", "bridge"], "--dstipmap", "destination addresses are mapped by --map-dst-ip FROM=TO"),
+    (&["replay", "edit", "bridge"], "--portmap", "ports are mapped by --map-port FROM=TO"),
+    (&["replay", "edit", "bridge"], "-r", "ports are mapped by --map-port FROM=TO"),
+    (
+        &["replay", "edit", "bridge"],
+        "--enet-vlan",
+        "a tag is put in by --vlan-add ID, and taken out by --vlan-del",
+    ),
+    (&["replay", "edit", "bridge"], "--dlt", "frames get an Ethernet header by --to-ethernet"),
+    (&["replay", "edit", "bridge"], "--fixlen", "lengths are put right by --fix-length pad|truncate|delete"),
+    (&["replay", "edit", "bridge"], "-F", "lengths are put right by --fix-length pad|truncate|delete"),
+    (&["edit"], "-i", "the capture stands without an option: `netdyno edit small.pcap --write FILE`"),
+    (&["edit"], "--infile", "the capture stands without an option: `netdyno edit small.pcap --write FILE`"),
+    (&["info"], "-r", "captures stand without an option: `netdyno info small.pcap`"),
+    (&["probe"], "-r", "captures stand without an option: `netdyno probe small.pcap --export HOST:PORT`"),
+    (&["bridge", "impair"], "-i", "both interfaces are --between IFACE IFACE"),
+    (&["bridge", "impair"], "--intf1", "both interfaces are --between IFACE IFACE"),
+    (&["bridge", "impair"], "--interface", "both interfaces are --between IFACE IFACE"),
+    (&["doctor"], "-i", "the interface stands without an option: `netdyno doctor eth0`"),
+    (&["doctor"], "--on", "the interface stands without an option: `netdyno doctor eth0`"),
+    (&["doctor"], "--interface", "the interface stands without an option: `netdyno doctor eth0`"),
+    // Generators'.
+    (&["send"], "--interval", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
+    (&["send"], "--gap", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
+    (&["send"], "--inter", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
+    (&["send"], "-f", "a scenario stands without an option, a capture is sent by `netdyno replay`"),
+    // tcpcopy's and GoReplay's.
+    (&["clone"], "-s", "nothing is needed of an intercept: leave it out"),
+    (
+        &["clone"],
+        "-c",
+        "copies come from clients' addresses by --client-addresses, from others by --source-prefix PREFIX",
+    ),
+    (&["clone"], "-i", "captures stand without an option, with --server [ADDR:]PORT"),
+    (&["clone"], "-d", "it stays in the foreground: put `&` behind it"),
+    (&["clone"], "--input-raw", "where sessions are captured is --from IFACE:PORT"),
+    (&["clone"], "--output-http", "the test server is --to HOST:PORT"),
+    (&["clone"], "--output-tcp", "the test server is --to HOST:PORT"),
+    (&["clone"], "--input-file", "captures stand without an option, with --server [ADDR:]PORT"),
+    // nfcapd's.
+    (&["collect"], "-b", "where records come to is --listen ADDR:PORT"),
+    (
+        &["collect"],
+        "-i",
+        "records come to an address: --listen ADDR:PORT; a probe has `netdyno probe --on IFACE`",
+    ),
     (&["trial", "search"], "--resolve", "the router's Ethernet address is --gateway MAC"),
 ];
 
@@ -128,7 +224,10 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         (ErrorKind::UnknownArgument, Some(typed)) => {
             tip = unknown(&verb, typed, &words, at)
                 .or_else(|| called(&verb, typed).map(str::to_owned))
-                .or_else(|| foreign::option(command, typed, &words, at));
+                .or_else(|| one_dash(command, words.get(at..).unwrap_or_default()))
+                .or_else(|| foreign::option(&verb, command, typed, &words, at))
+                .or_else(|| foreign::scapy(command, typed))
+                .or_else(|| foreign::nearly(command, typed));
             begun = beginning(typed, command).or_else(|| ending(typed, command)).filter(|_| tip.is_none());
         }
         (ErrorKind::TooManyValues, _) => {
@@ -138,7 +237,18 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         }
         (ErrorKind::InvalidSubcommand, Some(typed)) => {
             let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
-            tip = foreign::verb(&verb, typed, &rest);
+            tip = lower_case(command, typed, &words).or_else(|| foreign::verb(&verb, typed, &rest));
+        }
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) => {
+            let value = match error.get(ContextKind::InvalidValue) {
+                Some(ContextValue::String(value)) => value.clone(),
+                _ => String::new(),
+            };
+            tip = one_dash(command, words.get(at..).unwrap_or_default())
+                .or_else(|| {
+                    (verb == "endpoint" && option == "<TEST>").then(|| foreign::test(&value, &words, at))?
+                })
+                .or_else(|| same_value(&error, &value));
         }
         (ErrorKind::ArgumentConflict, Some(typed)) => tip = one_only(&verb, typed, &error),
         (ErrorKind::MissingRequiredArgument, _) => tip = lacking(&verb, &typed, &words, at),
@@ -146,7 +256,8 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
     }
     if tip.is_some() || begun.is_some() {
         // What merely looks alike was not meant; nor is it to stand in the usage.
-        let alike = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
+        let alike =
+            [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
         if alike.into_iter().filter(|alike| error.remove(*alike).is_some()).count() > 0 {
             error.remove(ContextKind::Usage);
         }
@@ -156,6 +267,34 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(all));
     }
     error
+}
+
+/// A long option behind a single dash, which is read as short ones.
+fn one_dash(command: &Command, words: &[String]) -> Option<String> {
+    let own = words.iter().take_while(|word| *word != "--");
+    let long =
+        own.filter_map(|word| word.strip_prefix('-')).filter(|name| name.len() > 1 && !name.starts_with('-'));
+    let named = |name: &&str| {
+        let name = name.split('=').next().unwrap_or(name);
+        command.get_arguments().any(|arg| arg.get_long() == Some(name))
+    };
+    long.into_iter().find(named).map(|name| format!("a long option has two dashes: --{name}"))
+}
+
+/// A verb that was not typed in lower case, or with an underscore.
+fn lower_case(command: &Command, typed: &str, words: &[String]) -> Option<String> {
+    let plain = typed.to_ascii_lowercase().replace('_', "-");
+    let found = command.find_subcommand(&plain).filter(|_| plain != typed)?.get_name().to_owned();
+    let own = words.iter().skip(1).map(|word| if word == typed { found.clone() } else { word.clone() });
+    Some(format!("it is written so: {}", line(&[], &[], &own.collect::<Vec<_>>())))
+}
+
+/// A value that is one of those that there are, but for its case or its underscores.
+fn same_value(error: &clap::Error, typed: &str) -> Option<String> {
+    let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
+    let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
+    let found = valid.iter().find(|valid| plain(valid) == plain(typed))?;
+    Some(format!("it is written so: {found}"))
 }
 
 /// The verb with those below it, what it takes, and how many words were read for it.
@@ -239,6 +378,26 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
         }
         ("live", "--on <IFACE>") => ("`ip -br link` lists interfaces", &[], &["--on", "tx0"]),
         ("lab", missing) if missing.starts_with("<CMD>") => ("", &[], &["--", "netdyno", "doctor", "tx0"]),
+        ("plugin new", missing) if missing.contains("--rust") => {
+            ("in which language: --rust, --go or --c", &[], &["--rust"])
+        }
+        ("plugin new", missing) if missing.starts_with("<DIR") => {
+            ("a folder, which is made; the plugin is called as it is", &["myplugin"], &[])
+        }
+        ("plugin info", _) => ("`netdyno plugin list` lists them", &["dns"], &[]),
+        ("plugin check" | "plugin test", _) => ("a module that was built", &["myplugin.wasm"], &[]),
+        ("clone", missing) if missing.starts_with("--to") => ("the test server", &[], &["--to", "HOST:PORT"]),
+        ("clone" | "clone capture" | "clone doctor", missing) if missing.starts_with("--from") => {
+            ("the interface and port of the server", &[], &["--from", "eth0:80"])
+        }
+        ("compare", _) => ("folders that --report wrote", &["BEFORE", "AFTER"], &[]),
+        ("search", _) => ("what is searched for", &["throughput", "--lab"], &[]),
+        ("completions", _) => ("bash, zsh or fish", &["bash"], &[]),
+        ("synth", _) => ("", &[], &["-w", "small.pcap"]),
+        ("probe", _) => ("an interface, or captures", &["small.pcap"], &[]),
+        ("bridge" | "impair", "--between <IFACE> <IFACE>") => {
+            ("`ip -br link` lists interfaces", &[], &["--between", "IFACE1", "IFACE2"])
+        }
         ("endpoint", "<TEST>") => ("", &["tcp-rr"], &[]),
         ("endpoint", "<HOST>") => ("`netdyno endpoint serve` runs there", &[], &["HOST"]),
         ("run", "<FILE>") => (
@@ -288,15 +447,17 @@ fn said_of(command: &Command, how: &str, meant: impl Fn(&str) -> bool) -> Option
 
 /// How an option of another verb is called at this one.
 fn called(verb: &str, typed: &str) -> Option<&'static str> {
-    let typed = if typed == "-w" { "--write" } else { typed };
     let is_of =
         |of: &&str| verb.strip_prefix(*of).is_some_and(|below| below.is_empty() || below.starts_with(' '));
     // The nearest verb above has the word.
-    let all = CALLED.iter().filter(|(_, option, _)| *option == typed);
-    let known = all.filter_map(|(verbs, _, says)| {
-        verbs.iter().filter(|of| is_of(of)).map(|of| of.len()).max().map(|length| (length, *says))
-    });
-    known.max_by_key(|(length, _)| *length).map(|(_, says)| says)
+    let nearest = |typed: &str| {
+        let all = CALLED.iter().filter(|(_, option, _)| *option == typed);
+        let known = all.filter_map(|(verbs, _, says)| {
+            verbs.iter().filter(|of| is_of(of)).map(|of| of.len()).max().map(|length| (length, *says))
+        });
+        known.max_by_key(|(length, _)| *length).map(|(_, says)| says)
+    };
+    nearest(typed).or_else(|| nearest("--write").filter(|_| typed == "-w"))
 }
 
 /// What to give instead of an option a second time.
@@ -382,7 +543,7 @@ mod tests {
                 "netdyno trial --lab --rate 1kpps --bottleneck 1mbps",
                 "an option that ends so: --lab-bottleneck RATE",
             ),
-            ("netdyno bridge --between a b --seed 3", "an option that ends so: --fuzz-seed SEED"),
+            ("netdyno bridge --between a b --seed 3", "here it is `--scramble-ip`"),
             ("netdyno replay a.pcap --seed 3", "options that end so: "),
             ("netdyno send ipv4/udp --lab-bott=1gbps", "an option that begins so: --lab-bottleneck RATE"),
         ] {
@@ -414,9 +575,10 @@ mod tests {
                 assert!(!has(command, typed), "{verb} has {typed}");
                 assert_eq!(called(verb, typed), Some(*says), "{verb} {typed}");
                 for (at, part) in says.split('`').enumerate() {
-                    for option in part.split([' ', ',', ';', ':']).filter(|word| word.starts_with("--")) {
-                        let line: Vec<&str> =
-                            part.split(' ').skip(1).take_while(|word| !word.starts_with('-')).collect();
+                    for option in part.split([' ', ',', ';', ':', '=']).filter(|word| word.starts_with("--")) {
+                        // Behind a verb may stand a file.
+                        let is_verb = |word: &&str| !word.starts_with('-') && !word.contains('.');
+                        let line: Vec<&str> = part.split(' ').skip(1).take_while(is_verb).collect();
                         // Between marks is a line with a verb of its own.
                         let command = if at % 2 == 0 { command } else { below(&root, &line.join(" ")) };
                         assert!(knows(command, option), "{verb} {typed}: there is no {option}");

@@ -81,7 +81,7 @@ fn save(path: &std::path::Path, json: &str) -> std::io::Result<()> {
 fn receiver(args: &Doctor) -> Result<Option<(Place, meter::Options)>> {
     let Some(spec) = &args.measure else { return Ok(None) };
     let place = Place::find(spec)?;
-    place.guard(args.yes_disrupt.as_slice())?;
+    place.guard_taking(args.yes_disrupt.as_slice(), None)?;
     shared::with_meter(place, (How::Auto, Timestamps::Software), false).map(Some)
 }
 

@@ -56,6 +56,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<(String, Report)>> {
             );
         }
         seen.push(real);
+        crate::hints::check_file(path, crate::hints::Kind::Result)?;
         all.push((printable(&path.display().to_string()), report::read(path)?));
     }
     Ok(all)

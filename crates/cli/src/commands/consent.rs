@@ -41,6 +41,9 @@ pub fn unallowed(refused: &NotGiven) -> anyhow::Error {
         NotGiven::PublicTarget(target) => {
             format!("give --allow-public-target {} on the command line, if you want that", quoted(target))
         }
+        NotGiven::OwnPrefix(prefix) => {
+            format!("give --allow-source-prefix {} on the command line, if you want that", quoted(prefix))
+        }
         NotGiven::OtherCommand { .. } => "it must be the same".to_owned(),
     };
     anyhow!("{}: {mend}", printable(&refused.to_string()))
@@ -63,6 +66,12 @@ pub fn needed(consent: &Consent, jobs: &[Job]) -> Result<()> {
             bail!(
                 "--allow-public-target {}: there is no job that copies to it; leave it out",
                 printable(&target)
+            )
+        }
+        Some(Needless::OwnPrefix(prefix)) => {
+            bail!(
+                "--allow-source-prefix {}: there is no job whose copies come from it; leave it out",
+                printable(&prefix)
             )
         }
     }

@@ -152,9 +152,17 @@ fn captures_to_stdout(capture: Option<&spec::Capture>) -> bool {
     capture.is_some_and(spec::Capture::writes_to_stdout)
 }
 
+/// What a search of a device is for.
+fn sought(job: &Job) -> Option<&'static str> {
+    match job {
+        Job::Search(search) => Some(search.find.name()),
+        _ => None,
+    }
+}
+
 /// Standard output takes one thing, and of what no such job has nothing can be printed.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
-    report::get::check(job.kind(), &output.get).map_err(|never| anyhow!("--get: {never}"))?;
+    report::get::check(job.kind(), sought(job), &output.get).map_err(|never| anyhow!("--get: {never}"))?;
     let also = [
         ("--json", output.json),
         ("--json-lines", output.json_lines),
@@ -177,7 +185,12 @@ fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
         return Ok(report.result.verdict.exit_status());
     }
     // What `--get` is refused for before the run is held to what all results of the tests have.
-    debug_assert_eq!(report::get::unforeseen(job.kind(), report), [""; 0], "figures of {}", job.kind());
+    debug_assert_eq!(
+        report::get::unforeseen(job.kind(), sought(job), report),
+        [""; 0],
+        "figures of {}",
+        job.kind()
+    );
     let concluded = conclude(report, output, matches!(job, Job::Replay(replay) if replay.write.is_none()));
     if concluded.as_ref().is_err_and(|error| error.is::<report::get::Missing>()) {
         // What was measured is told all the same: it took time.
@@ -217,8 +230,9 @@ pub fn run_file(args: &Run) -> Result<u8> {
 
 impl Allowed {
     pub fn consent(&self) -> Consent {
-        let Allowed { yes_disrupt, command, write, allow_public_target } = self.clone();
-        Consent { yes_disrupt, command, write, public_targets: allow_public_target }
+        let Allowed { yes_disrupt, command, write, allow_public_target, allow_source_prefix } = self.clone();
+        let (public_targets, own_prefixes) = (allow_public_target, allow_source_prefix);
+        Consent { yes_disrupt, command, write, public_targets, own_prefixes }
     }
 }
 
@@ -322,7 +336,7 @@ fn tell(
         said += &text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
         said += "\n";
         status = status.max(report.result.verdict.exit_status());
-        values.push(serde_json::to_value(report)?);
+        values.push(serde_json::from_str(&report::json::to_string(report))?);
     }
     let text = match output.json {
         true => serde_json::to_string_pretty(&values)? + "\n",
@@ -337,6 +351,7 @@ fn tell(
 /// `netdyno rerun REPORT`.
 pub fn rerun(args: &Rerun) -> Result<u8> {
     let name = args.result.display().to_string();
+    crate::hints::check_file(&args.result, crate::hints::Kind::Result)?;
     let before = report::read(&args.result)?;
     let mut job = of_result(&before).context(name.clone())?;
     if let Some(plugin) = job.plugin_mut().filter(|_| args.any_plugin) {

@@ -1,10 +1,13 @@
 //! `netdyno lab -- CMD`: any command between two hosts of its own.
 
+mod server;
+
 use crate::cli::lab::Lab;
 use crate::output::note;
 use anyhow::{Result, bail};
 use job::impaired::Device;
 use job::kinds::lab::{PROGRAM, bottleneck, device, device_cpus};
+use server::Server;
 
 pub fn run(args: Lab) -> Result<u8> {
     if !(68..=65_535).contains(&args.mtu) {
@@ -27,15 +30,22 @@ pub fn run(args: Lab) -> Result<u8> {
         mtu: args.mtu,
         queues: args.queues,
         cables: args.cables,
-        addresses: args.addresses,
+        addresses: args.addresses || args.server.is_some(),
         ports: args.ports,
         device: device(dut, bottleneck, args.loss).or(args.impair.as_ref().map(|_| PROGRAM)),
         device_cpus: device_cpus(),
         ..::lab::Options::default()
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
-    let start = || args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose();
-    let (status, device) = ::lab::run_command_beside(&lab, &args.command, start)?;
+    let start = || {
+        let device = args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
+        let server = args.server.as_ref().map(|server| Server::start(&lab, server)).transpose()?;
+        anyhow::Ok((device, server))
+    };
+    let (status, (device, server)) = ::lab::run_command_beside(&lab, &args.command, start)?;
+    if let Some(status) = server.and_then(|mut server| server.ended()) {
+        note(&format!("the server ended with status {status} before CMD did"));
+    }
     if let Some(device) = device {
         let done = device.finish();
         for passage in done.passages([::lab::device::DEVICE_NEAR, ::lab::device::DEVICE_FAR]) {

@@ -24,6 +24,7 @@ use crate::cli::job::Typed;
 use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
+use crate::hints::Kind;
 use crate::output::conclude;
 use anyhow::Result;
 
@@ -33,6 +34,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Demo(args) => demo::run(args),
         Command::Job(Typed::Clone(clone)) => clone::run(*clone),
         Command::Job(mut args) => {
+            args.captures().iter().try_for_each(|path| crate::hints::check_file(path, Kind::Capture))?;
             crate::hints::check(args.what())?;
             crate::hints::check(args.back())?;
             args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
@@ -47,7 +49,10 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
-        Command::Edit(args) => edit::run(*args),
+        Command::Edit(args) => {
+            crate::hints::check_file(&args.input, Kind::Capture)?;
+            edit::run(*args)
+        }
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
@@ -59,7 +64,10 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Intercept(args) => crate::compat::tcpcopy::intercept(&args),
         Command::Mirror(args) => crate::compat::tcpcopy::mirror(&args),
         Command::Iperf3(args) => crate::compat::iperf3::run(&args),
-        Command::Info(args) => info::run(args),
+        Command::Info(args) => {
+            args.files.iter().try_for_each(|path| crate::hints::check_file(path, Kind::Capture))?;
+            info::run(args)
+        }
         Command::Synth(args) => synth::run(args),
         Command::Search(mut args) => {
             if let Some(bench) = args.kind.bench() {
@@ -74,6 +82,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Lab(args) => lab::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {
+            crate::hints::check_file(&args.path, Kind::Result)?;
             let report = report::read(&args.path)?;
             let output = crate::cli::Output {
                 json: args.json,

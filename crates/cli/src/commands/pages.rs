@@ -1,5 +1,6 @@
 //! `netdyno help docs/PAGE.md`: the documents, for whoever has the program and nothing else.
 
+use anyhow::{Result, bail};
 use std::ffi::OsString;
 
 macro_rules! page {
@@ -53,18 +54,35 @@ const PAGES: &[(&str, &str)] = &[
 
 /// The page that these words ask for, or the list of them: `help docs/lab.md`, `help docs`, and by its bare name one that no
 /// verb has.
-pub fn asked(words: &[OsString], is_verb: impl Fn(&str) -> bool) -> Option<String> {
-    let [_, help, name] = words else { return None };
-    let name = name.to_str().filter(|_| help == "help")?;
+///
+/// # Errors
+/// A document is asked for that there is not.
+pub fn asked(words: &[OsString], is_verb: impl Fn(&str) -> bool) -> Result<Option<String>> {
+    let [_, help, name] = words else { return Ok(None) };
+    let Some(name) = name.to_str().filter(|_| help == "help") else { return Ok(None) };
     if matches!(name, "docs" | "docs/") {
-        return Some(list());
+        return Ok(Some(list()));
     }
-    let bare = match name.strip_prefix("docs/") {
+    let named = name.strip_prefix("docs/").or_else(|| Some(name).filter(|name| name.ends_with(".md")));
+    let bare = match named {
         Some(named) => named.strip_suffix(".md").unwrap_or(named),
-        None if is_verb(name) => return None,
+        None if is_verb(name) => return Ok(None),
         None => name,
     };
-    PAGES.iter().find(|(page, _)| *page == bare).map(|(_, text)| shown(text))
+    match PAGES.iter().find(|(page, _)| *page == bare) {
+        Some((_, text)) => Ok(Some(shown(text))),
+        None if named.is_none() => Ok(None),
+        None => {
+            let near = report::get::alike(bare, PAGES.iter().map(|(page, _)| *page));
+            let near: Vec<String> = near.iter().map(|page| format!("docs/{page}.md")).collect();
+            let near =
+                if near.is_empty() { String::new() } else { format!("near it are {}; ", near.join(", ")) };
+            bail!(
+                "there is no document {}; {near}`netdyno help docs` lists all",
+                report::units::printable(name)
+            )
+        }
+    }
 }
 
 /// Each with its title.
@@ -95,7 +113,7 @@ mod tests {
 
     fn ask(line: &str) -> Option<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        asked(&words, |word| word == "lab")
+        asked(&words, |word| word == "lab").expect("there is such a document, or none is asked for")
     }
 
     #[test]
@@ -126,13 +144,21 @@ mod tests {
         assert_eq!(ask("netdyno help lab"), None, "a verb");
         assert_eq!(ask("netdyno help expressions"), ask("netdyno help docs/expressions"));
         assert!(ask("netdyno help docs").is_some_and(|list| list.contains("docs/expressions.md")));
-        for other in [
-            "netdyno help docs/nothing.md",
-            "netdyno craft lab",
-            "netdyno help",
-            "netdyno help expressions more",
-        ] {
+        for other in ["netdyno craft lab", "netdyno help", "netdyno help expressions more"] {
             assert_eq!(ask(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_there_is_not_is_told_those_near_it() {
+        for (name, said) in [
+            ("docs/nosuch.md", "there is no document docs/nosuch.md; `netdyno help docs` lists all"),
+            ("docs/expression.md", "near it are docs/expressions.md"),
+            ("measure.md", "docs/measuring.md"),
+        ] {
+            let words: Vec<OsString> = ["netdyno", "help", name].map(OsString::from).into();
+            let told = asked(&words, |_| false).expect_err("no document").to_string();
+            assert!(told.contains(said), "{told}");
         }
     }
 

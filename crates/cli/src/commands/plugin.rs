@@ -24,11 +24,11 @@ pub fn run(command: PluginCommand) -> Result<u8> {
         PluginCommand::Info { name, json, .. } => info(&name, json),
         PluginCommand::New { folder, rust, go, .. } => {
             let template = if rust {
-                templates::RUST
+                &templates::RUST
             } else if go {
-                templates::GO
+                &templates::GO
             } else {
-                templates::C
+                &templates::C
             };
             new(&folder, template)
         }
@@ -331,8 +331,8 @@ impl Seen {
     }
 }
 
-/// Makes a folder with a template's files in it.
-fn new(folder: &Path, template: &[templates::File]) -> Result<u8> {
+/// Makes a folder with a template's files in it, and says how it is built.
+fn new(folder: &Path, template: &templates::Template) -> Result<u8> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(sound) {
@@ -341,21 +341,28 @@ fn new(folder: &Path, template: &[templates::File]) -> Result<u8> {
             folder.display()
         );
     }
-    for (file, _) in template {
+    for (file, _) in template.files {
         let path = folder.join(file);
         if path.exists() {
             bail!("{} is there already: nothing was written", path.display());
         }
     }
-    for (file, text) in template {
+    for (file, text) in template.files {
         let path = folder.join(file);
         if let Some(above) = path.parent() {
             std::fs::create_dir_all(above).with_context(|| above.display().to_string())?;
         }
         let mut new = std::fs::File::create_new(&path).with_context(|| path.display().to_string())?;
-        new.write_all(text.replace(templates::NAME, name).as_bytes())
+        new.write_all(templates::filled(text, name).as_bytes())
             .with_context(|| path.display().to_string())?;
-        note(&format!("wrote {}", path.display()));
     }
+    note(&format!("wrote {} to {}", units::counted(template.files.len() as u64, "file"), folder.display()));
+    // On a line of its own, which no terminal's width folds: it is to be pasted.
+    print(&format!(
+        "Build and test it (README.md says what that needs):\n    cd {} && {} && netdyno plugin test {}\n",
+        units::shell_word(&folder.display().to_string()),
+        templates::filled(template.build, name),
+        templates::filled(template.module, name)
+    ))?;
     Ok(0)
 }

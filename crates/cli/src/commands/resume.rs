@@ -11,6 +11,7 @@ use std::path::Path;
 
 /// The result to go on from: a report folder or file, or what --json printed.
 pub fn read(path: &Path) -> Result<Report> {
+    crate::hints::check_file(path, crate::hints::Kind::Result).context("--continue")?;
     let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
     let (of_device, between) = (report.result.search.as_ref(), report.result.endpoint_search.as_ref());
     let complete = of_device.map(|search| search.complete).or(between.map(|search| search.complete));

@@ -68,7 +68,8 @@ fn named(args: &Synth, profile: Profile) -> Result<u8> {
             "--json prints how far a look-alike agrees with what it was made from: give --like or the file of a profile"
         );
     }
-    write(path, profile, args.seed, &crate::client::Signals::heeded()?.stop)?;
+    let synth = ::synth::Synth::new(profile, args.seed)?;
+    write(path, synth, &crate::client::Signals::heeded()?.stop)?;
     note(&format!("wrote {}", describe(&profile, path)));
     Ok(0)
 }
@@ -135,17 +136,15 @@ fn keep(profile: &FlowProfile, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the capture of a published one's totals.
-pub fn write(path: &Path, profile: Profile, seed: u64, stop: &AtomicBool) -> Result<()> {
-    let mut synth = ::synth::Synth::new(profile, seed)?;
+/// Writes a capture that was planned.
+pub fn write(path: &Path, mut synth: ::synth::Synth, stop: &AtomicBool) -> Result<()> {
     write_frames(path, stop, &mut synth)
 }
 
 /// The same without a name: the kernel frees it when nobody has it open any more, so that neither a signal, SIGKILL among
 /// them, nor a failure leaves it behind.
-pub fn nameless(folder: &Path, profile: Profile, seed: u64, stop: &AtomicBool) -> Result<File> {
+pub fn nameless(folder: &Path, mut synth: ::synth::Synth, stop: &AtomicBool) -> Result<File> {
     let wrong = || format!("writing a capture in {}", folder.display());
-    let mut synth = ::synth::Synth::new(profile, seed)?;
     let file = tempfile::tempfile_in(folder).with_context(wrong)?;
     let mut writer = Writer::new(file, FileFormat::PcapNanoseconds, LinkType::ETHERNET);
     fill(&mut writer, stop, &mut synth).with_context(wrong)?;

@@ -1,6 +1,10 @@
 //! `netdyno iperf3`: iperf3's command lines, as its client or its server. What differs stands in docs/from-iperf3.md.
 
 mod asked;
+#[cfg(feature = "iperf3-auth")]
+mod auth;
+#[cfg(not(feature = "iperf3-auth"))]
+#[path = "iperf3/no_auth.rs"]
 mod auth;
 mod show;
 

@@ -95,6 +95,7 @@ struct Plan {
 
 /// Does what `words` ask for; returns the exit status.
 pub fn run(tool: Tool, words: &[OsString]) -> u8 {
+    crate::wording::as_a_drop_in();
     let mut plan = match translate(tool, words) {
         Ok(Wanted::Replay(plan)) => plan,
         Ok(other) => return told(tool, tell(tool, &other)),
@@ -319,6 +320,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
             rate,
             duration: number::<u64>(&given, "duration", 1)?.map(Duration::from_secs),
             count: number::<u64>(&given, "limit", 1)?,
+            no_real_time: given.has("no-real-time"),
             ..Pace::default()
         },
         loops: Some(loops),

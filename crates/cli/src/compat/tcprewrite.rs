@@ -5,7 +5,7 @@ use super::autoopts::{self, Spec};
 use super::edits::{new_link, tcprewrite_plan};
 use super::{presets, tcpdump};
 use crate::cli::edit::{FragmentSides, Tcprewrite};
-use crate::commands::edit::{fragmenting, pass, rules};
+use crate::commands::edit::{fragmenting, fragroute, not_in_headers, pass};
 use crate::output::note;
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader};
@@ -59,7 +59,7 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
     }
     let mut plan = tcprewrite_plan(&args.edits, args.cachefile.is_some())?;
     let link = new_link(&args.edits, &mut plan)?;
-    let rules = rules(args.fragroute.as_deref(), args.fragroute_seed)?;
+    let rules = fragroute(args.fragroute.as_deref(), args.fragroute_seed)?;
     let target = Target {
         path: &args.outfile,
         format: FileFormat::PcapMicroseconds,
@@ -68,6 +68,7 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
         snaplen: Some(65_535),
         known: None,
         fragment: fragmenting(rules.as_ref(), args.fragdir.unwrap_or(FragmentSides::Both)),
+        uses: None,
     };
     let mut input = Reader::open(&args.infile)?;
     if args.skip_corrupt {
@@ -79,6 +80,9 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
             "Warning: {} without headers that can be edited",
             units::counted(totals.unsupported, "frame")
         ));
+    }
+    if let Some(told) = not_in_headers(&totals).filter(|_| !args.suppress_warnings) {
+        note(&format!("Warning: {told}"));
     }
     if totals.foreign > 0 && !args.suppress_warnings {
         note(&format!(

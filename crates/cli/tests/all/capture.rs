@@ -158,10 +158,39 @@ fn several_files_take_turns_and_a_killed_capture_is_readable() {
 }
 
 #[test]
+fn a_full_disk_ends_a_capture_at_a_whole_block_and_the_run_is_short() {
+    let net = Net::new();
+    let disk = net.file("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    // A file system of 300 kB, which nobody else sees.
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let send = "send ipv4/udp --size 1518 --on tx0 --rate 2kpps --count 1000 --measure rx0 --json";
+    let script = net.file("fill.sh");
+    let lines = format!(
+        "mount -t tmpfs -o size=300k none {disk} || exit 9\n{binary} {send} --capture {disk}/out.pcapng; ended=$?\ncp {disk}/out.pcapng {disk}.pcapng\nexit $ended\n"
+    );
+    std::fs::write(&script, lines).expect("a script");
+    let ran = net.run(format!("unshare -m sh {script}")).with(1);
+    let report = ran.json();
+    let told = &report["result"]["capture"];
+    let (arrived, there) = (number(&told["arrived_frames"]), number(&told["frames"]));
+    assert_eq!((arrived, there + number(&told["missed_frames"])), (1000, arrived), "{told}");
+    assert!((100..210).contains(&there), "{told}");
+    let said = reasons(&report).join(" ");
+    assert!(said.contains(&format!("{} frames of 1,000 not in the capture", 1000 - there)), "{said}");
+    // tshark reads it to its end without a complaint, and finds as many.
+    let read = run(format!("tshark -r {disk}.pcapng -T fields -e frame.len")).ok();
+    assert_eq!(read.stdout.lines().count() as u64, there, "{}", read.stderr);
+    assert_eq!(number(&told["bytes"]), there * 1514);
+}
+
+#[test]
 fn what_passes_reaches_a_socket_and_what_does_not_does_not() {
     let net = Net::with(&::lab::Options { addresses: true, ..Default::default() });
+    // Its buffer (SO_RCVBUFFORCE) holds all, so that a reader without its CPU loses nothing of what is caught up at once.
     let listen = "import socket, sys\n\
         s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        s.setsockopt(socket.SOL_SOCKET, 33, 1 << 22)\n\
         s.bind(('198.18.0.2', 9)); s.settimeout(3); print('ready', flush=True)\n\
         n = 0\n\
         try:\n\

@@ -112,6 +112,10 @@ fn shells_complete_plugins_and_their_options() {
     assert_eq!(bash("netdyno send --plugin simpleudp --set dst_i"), ["dst_ip="]);
     assert_eq!(bash("netdyno send --plugin simpleudp --rate"), ["--rate"]);
     assert!(bash("netdyno plugin info ").contains(&"dns".to_owned()));
+    assert!(!bash("netdyno info ").contains(&"dns".to_owned()), "that is of captures");
+    assert_eq!(bash("netdyno send ipv4/udp --on l"), ["lo"]);
+    assert_eq!(bash("netdyno measure --on=l"), ["lo"]);
+    assert!(bash("netdyno send ipv4/udp --get latency_p").contains(&"latency_p99".to_owned()));
     let fish = |line: &str| {
         told(
             "fish",
@@ -123,6 +127,8 @@ fn shells_complete_plugins_and_their_options() {
     };
     assert_eq!(fish("netdyno send --plugin gt"), ["gtpu"]);
     assert_eq!(fish("netdyno send --plugin simpleudp --set dst_i"), ["dst_ip="]);
+    assert_eq!(fish("netdyno send ipv4/udp --on l"), ["lo"]);
+    assert!(fish("netdyno send ipv4/udp --get latency_p9").contains(&"latency_p99".to_owned()));
     // zsh: what completes on its terminal is beyond a test; that it takes the script, and what ours yield, is not.
     let zsh = |code: &str| {
         told(
@@ -135,6 +141,12 @@ fn shells_complete_plugins_and_their_options() {
         )
     };
     assert!(zsh("_alternative() { compadd -a names }; _netdyno_plugins").contains(&"gtpu".to_owned()));
+    assert!(zsh("_netdyno_interfaces").contains(&"lo".to_owned()));
+    let script = run("netdyno completions zsh").ok().stdout;
+    assert!(
+        script.contains(":IFACE:_netdyno_interfaces'") && !script.contains(":IFACE:_default'"),
+        "{script}"
+    );
     assert!(
         zsh("words=(netdyno send --plugin simpleudp --set x); CURRENT=6; _netdyno_settings")
             .contains(&"dst_ip=".to_owned())

@@ -308,3 +308,35 @@ fn a_reader_that_left_is_no_error() {
         assert_eq!(into_nothing(&line).ok().stderr, "", "{line}");
     }
 }
+
+#[test]
+fn an_edit_says_what_its_maps_found() {
+    let dir = folder();
+    let (input, output) = (path(&dir, "a.pcap"), path(&dir, "b.pcap"));
+    run(format!(
+        "netdyno craft ipv4(src=10.0.0.1..10.0.0.3,dst=192.0.2.9)/udp(dport=53) --count 6 -w {input}"
+    ))
+    .ok();
+    let edit = format!(
+        "netdyno edit {input} -w {output} --map-ip 10.0.0.0/8=172.16.0.1/32,11.0.0.0/8=12.0.0.0/8 --map-port 53=5353 --map-port 80=8080"
+    );
+    run(edit).ok().says(&[
+        "--map-ip 10.0.0.0/8=172.16.0.1/32 found 6 addresses",
+        "--map-ip 11.0.0.0/8=12.0.0.0/8 found nothing",
+        "--map-port 53=5353 found 6 ports",
+        "--map-port 80=8080 found nothing",
+        "3 hosts became one, 172.16.0.1: 10.0.0.1, 10.0.0.2, 10.0.0.3",
+    ]);
+    let plain = run(format!("netdyno edit {input} -w {output} --ttl 5")).ok();
+    assert_eq!(plain.stderr.lines().count(), 1, "{}", plain.stderr);
+}
+
+#[test]
+fn a_list_of_ranges_yields_each_value_in_turn() {
+    let shown = run("netdyno craft ipv4/tcp(dport=[1..2,81,(99,98)]) --count 6 --show").ok().stdout;
+    let ports: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("dport")?.split_whitespace().nth(1))
+        .collect();
+    assert_eq!(ports, ["1", "2", "81", "99", "98", "1"], "{shown}");
+}

@@ -38,13 +38,13 @@ fn the_users_own_capture_is_replayed_and_accounted_for() {
 fn the_synthesised_capture_is_kept_and_brings_hundreds_of_thousands_of_flows() {
     let dir = folder();
     let options = "--duration 1s --rate 20mbps --keep";
-    let first = demo(&dir, options).says(&["368 MB in", "which is kept"]);
+    let first = demo(&dir, options).says(&["422,524 frames with payload", "339 MB in", "which is kept"]);
     first.result();
     let kept = dir.path().join("cache/netdyno");
     let files = listing(&kept);
     assert_eq!(files.len(), 1, "{files:?}");
     let info = run(format!("netdyno info --json {}", kept.join(&files[0]).display())).ok().json();
-    assert_eq!([&info["frames"], &info["flows"]].map(number), [791_615, 40_686]);
+    assert_eq!([&info["frames"], &info["flows"]].map(number), [422_524, 34_402]);
     // Once it is there, it is taken, and stays, whether one asks for it or not.
     let again = demo(&dir, "--duration 1s --rate 20mbps").says(&["kept from an earlier run"]);
     let report = again.result();
@@ -57,7 +57,7 @@ fn the_synthesised_capture_is_kept_and_brings_hundreds_of_thousands_of_flows() {
 fn nothing_but_the_report_is_left_however_it_ends() {
     let dir = folder();
     let holds = |of: &str| listing(dir.path().join(of));
-    let words = ["368 MB in", "until this ends (--keep keeps it)"];
+    let words = ["339 MB in", "until this ends (--keep keeps it)"];
     let report = demo(&dir, "--duration 500ms --rate 5mbps").says(&words).result();
     assert_eq!(report["resolved"]["source"]["kind"], "synthetic", "{report}");
     assert_eq!(report["streams"][0]["name"], "bigflows");
@@ -94,10 +94,41 @@ fn without_room_for_its_capture_it_does_not_begin() {
             report = path(&dir, "report")
         );
         std::fs::write(&script, text).expect("a script");
-        let words = ["the capture of the demo takes 368 MB", "has 10.5 MB free", variable, "--capture FILE"];
+        let words = ["the capture of the demo takes 339 MB", "has 10.5 MB free", variable, "--capture FILE"];
         run(format!("unshare -m sh {script}")).refused(&words);
         assert!(!dir.path().join("report").exists());
     }
+}
+
+/// Programs that do nothing but take CPU time.
+fn busy(many: usize) -> Vec<Running> {
+    let one = |_| {
+        let mut spin = std::process::Command::new("timeout");
+        spin.args(["120", "sh", "-c", "while :; do :; done"]);
+        start(spin)
+    };
+    (0..many).map(one).collect()
+}
+
+#[test]
+fn beside_other_work_every_frame_is_signed_and_accounted_for_at_a_rate_that_the_machine_carries() {
+    let dir = folder();
+    let others = busy(6);
+    let ran = demo(&dir, "--duration 1s").ok().says(&["rate: ", "carried", "--rate asks for another one"]);
+    drop(others);
+    let report = ran.json();
+    let (result, stream) = (&report["result"], &report["streams"][0]);
+    let [sent, received, lost] =
+        [&result["tx"]["frames"], &result["rx"]["frames"], &result["loss"]["frames"]].map(number);
+    assert!(sent > 0 && received + lost == sent, "{sent} {received} {lost}");
+    assert!(result["loss"]["by_count_only"].is_null(), "not all were signed: {}", result["loss"]);
+    let by_number = ["tx_frames", "rx_frames", "lost_frames"].map(|key| number(&stream[key]));
+    assert_eq!(by_number, [sent, received, lost]);
+    let asked = report["resolved"]["rate"]["text"].as_str().expect("a rate");
+    assert!(asked.ends_with("bit/s"), "{asked}");
+    // Whoever asks for a rate wants it.
+    let ran = demo(&dir, "--duration 500ms --rate 50mpps").with(1);
+    assert!(reasons(&ran.json())[0].starts_with("the rate was not reached"), "{}", ran.stdout);
 }
 
 #[test]
@@ -107,7 +138,8 @@ fn it_names_the_page_to_open() {
         command(format!("netdyno demo -v --duration 500ms --rate 5mbps --report {}", path(&dir, "report")));
     demo.env("XDG_CACHE_HOME", dir.path()).env("TMPDIR", dir.path());
     let ran = start(demo).wait();
-    for words in ["Actual: ", "sent", "received", "lost", &path(&dir, "report/report.html")] {
+    let words = ["Actual: ", "sent", "received", "lost", "Accounted for: ", "each by its own number"];
+    for words in words.into_iter().chain([path(&dir, "report/report.html").as_str()]) {
         assert!(ran.stdout.contains(words), "no `{words}` in {}", ran.stdout);
     }
 }
@@ -126,7 +158,7 @@ fn with_little_memory_a_small_capture_is_replayed() {
         path(&dir, "report")
     ));
     demo.env("XDG_CACHE_HOME", dir.path());
-    let ran = start(demo).wait().says(&["capture: a small one, because", "14,261 frames"]);
+    let ran = start(demo).wait().says(&["capture: a small one, because", "8,181 frames"]);
     let report = ran.result();
     assert!(number(&report["result"]["rx"]["frames"]) > 0, "{report}");
     let source = report["resolved"]["source"].to_string();

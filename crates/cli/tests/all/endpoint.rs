@@ -1,6 +1,6 @@
 //! `netdyno endpoint`: both ends on two hosts joined by a cable, what goes wrong between them, and results that add up.
 
-use crate::common::{Net, Running, number, reasons};
+use crate::common::{Net, Running, eventually, number, reasons};
 use ::lab::Options;
 use serde_json::Value;
 
@@ -69,6 +69,27 @@ fn every_test_over_a_cable_tells_what_both_ends_came_to() {
         assert!(number(&t["count"]) > 0 && real(&t["per_second"]) > 0.0, "{test}");
         assert_eq!(number(&t["latency_ns"]["count"]), number(&t["count"]), "{test}");
     }
+}
+
+#[test]
+fn who_ends_a_test_whose_link_is_gone_is_not_kept_waiting_for_the_servers_results() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    let mut client = net.start(format!("netdyno endpoint tcp-stream {host} --duration 600s --json"));
+    client.until_it_says("Ctrl-C ends and reports");
+    eventually("it sends", || {
+        let link = net.run("ip -s -j link show tx0").ok().json();
+        number(&link[0]["stats64"]["tx"]["bytes"]) > 1_000_000
+    });
+    net.run("ip link set tx0 down").ok();
+    client.signal("INT");
+    let report = client.wait().with(1).json();
+    let said = reasons(&report).join("; ");
+    // It waits 20 s for results that may come, and 2 s where not even its own word was acknowledged.
+    let (_, seconds) = said.split_once("said nothing for ").unwrap_or_else(|| panic!("{said}"));
+    let seconds: f64 = seconds.split_once(' ').expect("a unit").0.parse().expect("seconds");
+    assert!(seconds < 15.0, "{said}");
+    assert!(number(&tested(&report)["streams"][0]["sent_bytes"]) > 0, "{report}");
 }
 
 #[test]

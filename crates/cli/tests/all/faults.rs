@@ -466,6 +466,22 @@ fn the_interface_of_the_default_route_is_refused_unless_named() {
     net.run("netdyno measure --on tx0 --meter packet --duration 100ms").ok();
 }
 
+/// A container's own way out is not this host's.
+#[test]
+fn a_cable_out_of_another_namespace_may_be_loaded_although_that_namespaces_default_goes_through_it() {
+    let net = Net::new();
+    for line in ["ip address add 192.0.2.2/24 dev rx0", "ip route add default via 192.0.2.1"] {
+        net.run_there(line).ok();
+    }
+    let there = handle(&net.lab.receiver.namespace);
+    let send = "netdyno send ipv4/udp --topspeed --count 10";
+    net.run(format!("{send} --on rx0@{there}")).ok();
+    // Inside it is one's own, and what arrives there is not taken from it either way.
+    let words = ["rx0 carries the default route", "--yes-disrupt rx0"];
+    net.run_there(format!("{send} --on rx0")).refused(&words);
+    net.run(format!("{send} --on tx0 --measure rx0@{there}")).refused(&words);
+}
+
 #[test]
 fn an_interrupt_ends_a_run_with_statistics_and_report() {
     // As timeout(1) does, which signals a process and then its group: both are one request.

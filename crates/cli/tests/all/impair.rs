@@ -51,15 +51,16 @@ fn steady_loss_is_steady_in_every_interval() {
         let intervals = report["intervals"].as_array().expect("intervals");
         let sum: u64 = intervals.iter().map(|i| i["lost_frames"].as_u64().unwrap_or(0)).sum();
         assert_eq!(sum, lost, "{report}");
-        // A sender that is held up between two looks leaves it open in which interval some frames were sent.
-        let in_time = judged(longest_stall(&report) < 5_000_000);
+        // A sender that is held up between two looks leaves it open in which interval some frames were sent (in virtual time:
+        // job run/losses.rs). So the first intervals together have their share, as far as such a frame may be in the next.
+        let (mut sent, mut lost) = (0, 0);
         for interval in intervals {
-            let sent = number(&interval["tx_frames"]);
-            match interval["lost_frames"].as_u64() {
-                // Numbers are whole, at either end.
-                Some(lost) => assert!(!in_time || (5 * lost).abs_diff(sent) <= 15, "{faults}: {interval}"),
-                None => assert_eq!(sent, 0, "{interval}"),
-            }
+            let now = number(&interval["tx_frames"]);
+            (sent, lost) = (sent + now, lost + interval["lost_frames"].as_u64().unwrap_or(0));
+            assert!(now > 0 || interval["lost_frames"].is_null(), "{interval}");
+            // What is sent between two looks is no more than an interval's, of 100 ms, and what was late in it.
+            let between = 200 + longest_stall(&report) / 500_000;
+            assert!((5 * lost).abs_diff(sent) <= 15 + 5 * between, "{faults}: {lost} of {sent}: {report}");
         }
     }
 }
@@ -74,17 +75,14 @@ fn a_frame_is_put_back_as_far_as_asked() {
         (7, Some(7.0))
     );
     assert!(said.contains("10 reordered"), "{said}");
-    // 2.1 ms at 5,000 frames a second: behind ten others, of a sender that is on time. (impair's tests have it in virtual
-    // time.)
+    // Behind so many others as came in that time: how many that are is a law in virtual time (impair faults.rs
+    // `a_reordered_frame_is_put_back_by_time_if_asked`).
     let (report, said) = through("delay=1ms,reorder=1%,reorder-by=2100us", "--count 1000 --rate 5kpps");
     assert!(said.contains("10 reordered"), "{said}");
+    // One that others came too late for is not out of order.
     let stream = &report["streams"][0];
-    let [extent, reordered] =
-        [&stream["reorder_extent_max"], &stream["reordered_frames"]].map(|n| n.as_u64().unwrap_or(0));
-    assert!(reordered <= 10, "{stream}");
-    if judged(longest_stall(&report) < 1_000_000) {
-        assert!((4..=21).contains(&extent) && reordered == 10, "{report}");
-    }
+    assert!(stream["reordered_frames"].as_u64().unwrap_or(0) <= 10, "{stream}");
+    assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{report}");
 }
 
 #[test]
@@ -105,18 +103,17 @@ fn a_device_that_flaps_loses_and_one_that_freezes_holds() {
     let (report, said) = through("delay=1ms,flap=40ms/10ms", "--duration 500ms --rate 2kpps");
     let lost = number(&report["result"]["loss"]["frames"]);
     assert!(said.contains(&format!("{lost} lost while flapping")), "{lost} {said}");
-    // A fifth of the time, and so of what a sender on time sends.
-    if judged(longest_stall(&report) < 3_000_000) {
-        assert!((100..=300).contains(&lost), "{lost} {said}");
-    }
+    // A fifth of the time (in virtual time: impair faults.rs `a_flapping_device_loses_all_for_a_time_and_a_frozen_one_holds_it`), and
+    // so of what a sender on time sends; of one that is held up some, and not all.
+    let sent = number(&report["result"]["tx"]["frames"]);
+    assert!(0 < lost && lost < sent, "{lost} of {sent} {said}");
     let (report, said) = through("freeze=0/50ms", "--duration 500ms --rate 2kpps");
     let latency = &report["result"]["latency_ns"];
     assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{report}");
     let arrived = report::units::count(number(&report["result"]["rx"]["frames"]));
     assert!(said.contains(&format!("{arrived} held while frozen")), "{said}");
-    if judged(longest_stall(&report) < 3_000_000) {
-        assert!(number(&latency["p50"]) > 10_000_000 && number(&latency["p99"]) > 45_000_000, "{latency}");
-    }
+    // Whoever comes while it is frozen waits: half of those that a sender on time sends for 25 ms and longer.
+    assert!(number(&latency["max"]) > 10_000_000, "{latency}");
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn examples() -> Vec<(String, bool)> {
         let line = line.strip_prefix("sudo ").unwrap_or(line);
         let words = line.strip_prefix("netdyno ")?;
         let (words, lab) = match words.strip_prefix("lab ").and_then(|lab| lab.split_once("-- netdyno ")) {
-            Some((_, words)) => (words, true),
+            // What a server is needed for is told of a session that is not to be had here.
+            Some((options, words)) => (words, !options.contains("--server")),
             None => (words, false),
         };
         let verbs = ["send ", "replay ", "live ", "impair ", "probe ", "collect ", "trial ", "search "];

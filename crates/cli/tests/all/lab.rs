@@ -176,3 +176,28 @@ fn a_loss_in_the_device_is_told_from_one_at_the_ends() {
     let words = "nothing reached rx0 (its rx_packets rose by";
     assert!(ran.stdout.contains(words) && ran.stdout.contains("`netdyno measure rx0`"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_server_listens_before_the_command_begins_and_ends_with_it() {
+    let ask = "exec 3<>/dev/tcp/198.18.0.2/80; printf 'GET /numbers HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+    let mut lab = command("netdyno lab --server http -- bash -c");
+    lab.arg(ask);
+    let answer = start(lab).wait().ok().stdout;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\n2000\n"), "{answer}");
+
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let mut lab = command("netdyno lab --server");
+    lab.arg(format!("{binary} endpoint serve --quiet"));
+    lab.args(["--", binary, "endpoint", "tcp-stream", "198.18.0.2", "--bytes", "3000007", "--json", "-q"]);
+    let report = start(lab).wait().ok().json();
+    assert_eq!(number(&report["result"]["endpoint"]["streams"][0]["received_bytes"]), 3_000_007);
+
+    let refused = |server: &str, says: &str| {
+        let mut lab = command("netdyno lab --server");
+        lab.args([server, "--", "echo", "it ran"]);
+        let ran = start(lab).wait().with(2);
+        assert!(ran.stderr.contains(says) && ran.stdout.is_empty(), "{}{}", ran.stdout, ran.stderr);
+    };
+    refused("exit 7", "--server 'exit 7': it ended with status 7 before it listened");
+    refused("no-such-server", "ended with status 127");
+}

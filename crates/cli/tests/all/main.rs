@@ -5,6 +5,7 @@
 //! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
 
 mod bridge;
+mod busy;
 mod capture;
 mod carrier;
 mod cli;
@@ -17,6 +18,7 @@ mod craft;
 mod demo;
 mod documents;
 mod due;
+mod edit;
 mod endpoint;
 mod endpoint_many;
 mod endpoint_soak;

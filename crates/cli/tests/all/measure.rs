@@ -1,6 +1,7 @@
 //! `netdyno measure`: what it counts, how it looks, and how it ends.
 
 use crate::common::*;
+use ::lab::Options;
 use serde_json::Value;
 
 /// A program that lets everything pass, as another tool might have attached one.
@@ -166,6 +167,170 @@ fn an_interface_that_goes_away_ends_it_with_what_was_counted() {
     let ran = meter.wait().with(1);
     assert_eq!(number(&ran.json()["result"]["rx"]["frames"]), 30);
     assert!(reasons(&ran.json())[0].starts_with("rx0 was removed"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_interface_that_is_set_down_is_not_said_to_be_removed_and_a_new_name_ends_nothing() {
+    let net = Net::new();
+    let mut meter = net.start_there("netdyno measure --on rx0 --json --meter packet");
+    meter.until_it_says("measuring on rx0");
+    net.run_there("ip link set rx0 down").ok();
+    let ran = meter.wait().with(1);
+    assert_eq!(reasons(&ran.json())[0], "rx0 was set down", "{}", ran.stdout);
+    net.run_there("ip link set rx0 up").ok();
+    // A down interface takes another name on any kernel.
+    let mut meter = net.start_there("netdyno measure --on rx0 --json --count 10");
+    meter.until_it_says("measuring on rx0");
+    for change in ["down", "down name rx9", "up"] {
+        let name = if change == "up" { "rx9" } else { "rx0" };
+        net.run_there(format!("ip link set {name} {change}")).ok();
+    }
+    eventually("the carrier is back", || net.run("ip -j link show tx0").ok().json()[0]["operstate"] == "UP");
+    net.run("netdyno send ipv4/udp --on tx0 --topspeed --count 10").ok();
+    let report = meter.wait().json();
+    assert_eq!(number(&report["result"]["rx"]["frames"]), 10, "{report}");
+    assert!(!reasons(&report).iter().any(|said| said.contains("removed")), "{report}");
+}
+
+#[test]
+fn frames_that_the_other_ends_mtu_refuses_are_not_called_a_stuck_queue() {
+    let net = Net::new();
+    net.run_there("ip link set rx0 mtu 900").ok();
+    let send = "netdyno send ipv4/udp --size 1400 --on tx0 --count 10 --topspeed --engine packet --json";
+    for (measure, words) in
+        [("--measure rx0", "rx0, whose MTU is 900"), ("", "its other end takes no frames of this length")]
+    {
+        let ran = net.run(format!("{send} {measure}"));
+        let said = reasons(&ran.json()).join("; ");
+        assert!(said.contains("tx_dropped") && said.contains(words), "{said}");
+        assert!(!said.contains("stuck"), "{said}");
+    }
+}
+
+#[test]
+fn a_foreign_program_before_the_meter_is_the_likely_cause_of_what_it_takes() {
+    let net = Net::new();
+    let (source, object) = (net.file("drop.c"), net.file("drop.o"));
+    std::fs::write(&source, FOREIGN_PROGRAM.replace("pass(", "eats(").replace("return 2", "return 1"))
+        .expect("a written file");
+    run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
+    net.run_there(format!("ip link set dev rx0 xdpgeneric obj {object} sec xdp")).ok();
+    let ran = net.run("netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 100").with(1);
+    let said = unfolded(&ran.stdout);
+    assert!(said.contains("Likely cause: rx0 has another XDP program"), "{said}");
+}
+
+#[test]
+fn no_more_frames_are_shown_as_received_than_as_sent() {
+    let net = Net::new();
+    for engine in ["xdp", "packet"] {
+        let send =
+            "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --duration 2500ms --json-lines -q";
+        let ran = net.run(format!("{send} --engine {engine}"));
+        let lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+        let shown: Vec<[u64; 2]> = lines
+            .iter()
+            .filter(|line| line["tx"].is_object())
+            .map(|line| [&line["tx"]["frames"], &line["rx"]["frames"]].map(number))
+            .collect();
+        assert!(shown.len() >= 2, "{engine}: {}", ran.stdout);
+        assert!(shown.iter().all(|[sent, received]| received <= sent), "{engine}: {shown:?}");
+    }
+}
+
+/// Two programs that talk over the cable, from before until after what happens meanwhile.
+struct Talk(std::net::TcpStream, std::net::TcpStream);
+
+impl Talk {
+    fn between(net: &Net) -> Talk {
+        let (near, far) = (&net.lab.sender, &net.lab.receiver);
+        let listener = far.namespace.run_in(|| std::net::TcpListener::bind((far.address, 7000)));
+        let listener = listener.expect("a namespace").expect("listens");
+        let there = (far.address, 7000);
+        let ours = near.namespace.run_in(|| std::net::TcpStream::connect(there)).expect("a namespace");
+        Talk(ours.expect("connects"), listener.accept().expect("a connection").0)
+    }
+
+    /// What one says the other hears.
+    fn goes_on(&self) {
+        use std::io::{Read as _, Write as _};
+        for (mut from, mut to) in [(&self.0, &self.1), (&self.1, &self.0)] {
+            from.write_all(b"still there?").expect("says");
+            let mut heard = [0; 12];
+            to.read_exact(&mut heard).expect("hears");
+            assert_eq!(&heard, b"still there?");
+        }
+    }
+}
+
+#[test]
+fn connections_of_others_are_not_taken_from_them_unless_the_interface_is_named() {
+    let net = Net::with(&Options { addresses: true, ..Options::default() });
+    let talk = Talk::between(&net);
+    talk.goes_on();
+    let words = ["rx0 carries an established TCP connection of this host", "--yes-disrupt rx0"];
+    let send = "netdyno send ipv4/udp --on tx0 --topspeed --count 10 --no-sign";
+    for taking in [
+        format!("{send} --measure rx0").as_str(),
+        "netdyno trial --on tx0 --measure rx0 --rate 1kpps --duration 1s",
+        "netdyno search throughput --on tx0 --measure rx0",
+        "netdyno doctor tx0 --calibrate --measure rx0",
+    ] {
+        net.run(taking).refused(&words);
+    }
+    net.run(format!("{send} --measure rx0")).refused(&["to take nothing away, let it pass, by --pass"]);
+    for (taking, instead) in [
+        ("measure --on rx0 --drop", "leave out --drop"),
+        ("reflect --on rx0", "--only-signed"),
+        ("probe --on rx0 --drop --export 198.18.0.1:9995", "leave out --drop"),
+    ] {
+        net.run_there(format!("netdyno {taking} --duration 1s")).refused(&words).says(&[instead]);
+    }
+    net.run("netdyno reflect --on tx0 --duration 1s").refused(&["tx0 carries an established TCP connection"]);
+    talk.goes_on();
+    // What lets frames pass is allowed, and harms nobody.
+    let mut meter = net.start_there("netdyno measure --on rx0 --count 1000000 --duration 60s");
+    meter.until_it_says("measuring on rx0");
+    talk.goes_on();
+    meter.signal("INT");
+    meter.wait();
+    net.run(format!("{send} --measure rx0 --pass")).ok();
+    talk.goes_on();
+    net.run(format!("{send} --measure rx0 --yes-disrupt rx0")).ok();
+    drop(talk);
+}
+
+#[test]
+fn a_loopback_is_measured_without_a_program_and_nothing_is_taken_from_it() {
+    let net = Net::new();
+    net.run("ip link set lo up").ok();
+    let words = ["lo carries the connections between this host's own programs", "--yes-disrupt lo"];
+    for taking in [
+        "measure --on lo --drop --duration 1s",
+        "send ipv4/udp --on tx0 --measure lo --topspeed --count 1",
+        "send ipv4/udp --on lo --round-trip --topspeed --count 1",
+        "reflect --on lo --duration 1s",
+        "trial --on tx0 --measure lo --rate 1kpps --duration 1s",
+    ] {
+        net.run(format!("netdyno {taking}")).refused(&words);
+    }
+    let mut meter = net.start("netdyno measure --on lo --json");
+    meter.until_it_says("measuring on lo");
+    assert!(!net.run("ip -d link show lo").ok().stdout.contains("xdp"), "a program on the loopback");
+    net.run("ping -c 3 -i 0.05 127.0.0.1").ok();
+    meter.signal("INT");
+    let report = meter.wait().ok().json();
+    assert_eq!(report["environment"]["meter"]["name"], "packet");
+    // Three requests and their answers.
+    assert_eq!(number(&report["result"]["rx"]["frames"]), 6, "{report}");
+    // Who insists is not kept waiting for a driver that there is not.
+    let report = net
+        .run("netdyno send ipv4/udp --on lo --measure lo --yes-disrupt lo --topspeed --count 100 --json")
+        .json();
+    assert_eq!(number(&report["result"]["rx"]["frames"]), 100, "{report}");
+    let passed_over = report["environment"]["engine"]["not_taken"].to_string();
+    assert!(!passed_over.contains("no rings to spare"), "it waited for the driver: {passed_over}");
 }
 
 #[test]

@@ -10,12 +10,12 @@
 
 use crate::funnel::Frames;
 use crate::packet::Segment;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use wire::flow::FlowKey;
 use wire::numbers::protocol;
 
 /// Of both ends; others are refused.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes of payload in one record; a longer segment is several.
 pub const MOST_PAYLOAD: usize = 32 << 10;
 /// What a record has beside its payload, at most.
@@ -52,10 +52,12 @@ pub enum Record<'a> {
     Welcome {
         /// Sessions that are open already are wanted as well.
         adopts: bool,
+        /// Where copies go: the agent knows whether that is its own server.
+        targets: [Option<SocketAddr>; 2],
     },
     /// The clone is there.
     Heard,
-    /// The clone does not want this agent.
+    /// The clone does not want this agent, or the agent does not forward to this clone.
     Refused(&'a str),
     /// The clone ends.
     End,
@@ -197,7 +199,19 @@ impl Record<'_> {
                     .for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
             }
             Record::Bye => out.push(BYE),
-            Record::Welcome { adopts } => out.extend_from_slice(&[WELCOME, u8::from(*adopts)]),
+            Record::Welcome { adopts, targets } => {
+                out.extend_from_slice(&[WELCOME, u8::from(*adopts)]);
+                for target in targets {
+                    match target {
+                        None => out.push(0),
+                        Some(target) => {
+                            out.push(if target.is_ipv4() { 4 } else { 6 });
+                            put_address(out, target.ip());
+                            out.extend_from_slice(&target.port().to_be_bytes());
+                        }
+                    }
+                }
+            }
             Record::Heard => out.push(HEARD),
             Record::Refused(text) => {
                 let mut end = text.len().min(MOST_TEXT);
@@ -268,6 +282,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// One that is there, or not.
+    fn socket(&mut self) -> Option<Option<SocketAddr>> {
+        match self.byte()? {
+            0 => Some(None),
+            family => Some(Some(SocketAddr::new(self.address(family)?, self.half()?))),
+        }
+    }
+
     fn flow(&mut self) -> Option<FlowKey> {
         let family = self.byte()?;
         let (source, destination) = (self.address(family)?, self.address(family)?);
@@ -309,7 +331,10 @@ impl<'a> Reader<'a> {
                 Record::Account(Account { frames, dropped: self.long()?, left: Left::of(self.numbers()?) })
             }
             BYE => Record::Bye,
-            WELCOME => Record::Welcome { adopts: self.byte()? != 0 },
+            WELCOME => {
+                let adopts = self.byte()? != 0;
+                Record::Welcome { adopts, targets: [self.socket()?, self.socket()?] }
+            }
             HEARD => Record::Heard,
             REFUSED => {
                 let length = usize::from(self.half()?);
@@ -351,7 +376,11 @@ mod tests {
             Record::Shed(six),
             Record::Account(account),
             Record::Bye,
-            Record::Welcome { adopts: true },
+            Record::Welcome { adopts: true, targets: [None; 2] },
+            Record::Welcome {
+                adopts: false,
+                targets: ["10.0.0.2:80", "[fd00::2]:81"].map(|at| at.parse().ok()),
+            },
             Record::Heard,
             Record::Refused("no: é"),
             Record::End,

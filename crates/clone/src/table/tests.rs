@@ -19,6 +19,7 @@ fn rules() -> Rules {
         gap_ns: 1000 * MS,
         idle_ns: 3_600_000 * MS,
         targets: [None; 2],
+        never: [None; 2],
         own: None,
     }
 }
@@ -42,7 +43,11 @@ impl Tap {
                 Event::Said { bytes, answers, asked, .. } => {
                     format!("{id} said {} after {answers} asked {asked}", bytes.escape_ascii())
                 }
-                Event::Asked { .. } | Event::AskedWhole { .. } => return,
+                Event::Asked { .. } | Event::AskedWhole { .. } | Event::Holds { .. } => return,
+                Event::Finished { answers } => format!("{id} Finished after {answers}"),
+                Event::Reset { answers } => format!("{id} Reset after {answers}"),
+                Event::Cut { .. } => format!("{id} Cut"),
+                Event::Over { .. } => format!("{id} Over"),
                 Event::Answered { number, bytes, ended, .. } => {
                     format!("{id} answered {number}: {bytes} {ended}")
                 }
@@ -108,7 +113,7 @@ fn a_session_is_opened_by_the_third_segment_and_its_end_is_told() {
         "0 said one after 0 asked 1",
         "0 answered 0: 4 false",
         "0 said two after 1 asked 2",
-        "0 Finished",
+        "0 Finished after 0",
         "0 ServerFinished",
         "0 Over",
     ];
@@ -231,7 +236,7 @@ fn resets_are_told_and_blind_ones_are_not() {
     tap.client(RST, 100_000_000, b"");
     assert_eq!(tap.log(), ["0 opened 1"]);
     tap.client(RST | ACK, 100, b"");
-    assert_eq!(tap.log(), ["0 Reset", "0 Over"]);
+    assert_eq!(tap.log(), ["0 Reset after 0", "0 Over"]);
     tap.client(SYN, 5, b"");
     tap.server(RST | ACK, 0, 6, b"");
     assert_eq!(tap.table.counts.refused, 1);
@@ -405,7 +410,7 @@ fn above_a_ceiling_nobody_new_is_copied_and_whole_sessions_are_given_up() {
     (1..=4).for_each(|client| open(&mut tap, client));
     tap.table.hold_back(true);
     open(&mut tap, 5);
-    tap.table.shed(3, tap.now_ns, &mut Tap::note(&mut tap.log));
+    tap.table.shed(3, &mut Tap::note(&mut tap.log));
     tap.table.hold_back(false);
     open(&mut tap, 6);
     let s = tap.table.counts;
@@ -418,7 +423,7 @@ fn above_a_ceiling_nobody_new_is_copied_and_whole_sessions_are_given_up() {
     let said = tap.log().iter().filter(|line| line.contains("said more")).count();
     assert_eq!(said, 1);
     // More than there are.
-    tap.table.shed(9, tap.now_ns, &mut Tap::note(&mut tap.log));
+    tap.table.shed(9, &mut Tap::note(&mut tap.log));
     assert_eq!((tap.table.counts.shed, tap.table.open()), (5, 0));
 }
 
@@ -432,6 +437,16 @@ fn a_flow_to_a_target_is_no_servers_when_no_server_is_named() {
         Tap::new(Rules { server: Some(target), targets: [None, Some([10, 0, 0, 1].into())], ..rules() });
     tap.handshake();
     assert_eq!((tap.log().len(), tap.table.counts.own), (0, 1), "the target is a client of the server");
+}
+
+#[test]
+fn a_session_of_the_target_itself_is_not_copied_onto_it() {
+    let server = IpAddr::from([10, 0, 0, 2]);
+    for (port, copied) in [(80, 0), (81, 1)] {
+        let mut tap = Tap::new(Rules { never: [None, Some((server, port))], ..rules() });
+        tap.handshake();
+        assert_eq!((tap.table.counts.copied, tap.table.counts.own), (copied, 1 - copied));
+    }
 }
 
 #[test]
@@ -466,4 +481,90 @@ fn sessions_that_their_capture_gives_up_end_as_they_stand_and_no_others() {
         ..Default::default()
     };
     assert_eq!(funnel.contradictions(), [""; 0]);
+}
+
+#[test]
+fn a_session_that_a_gap_cut_and_that_goes_on_is_counted_once() {
+    let mut tap = Tap::new(Rules { adopt: Adopt::Idle(100 * MS), ..rules() });
+    tap.handshake();
+    tap.client(ACK, 100, b"a");
+    tap.client(ACK, 105, b"late");
+    tap.later(1100);
+    assert_eq!(tap.log()[2..], ["0 Cut", "0 Over"]);
+    // Long after late segments are waited for, it still speaks.
+    tap.later(5000);
+    tap.client(ACK, 109, b"more");
+    tap.server(ACK, 500, 113, b"answer");
+    tap.later(500);
+    tap.client(ACK, 113, b"and more");
+    assert_eq!((tap.log().len(), tap.table.counts.seen, tap.table.counts.waiting), (0, 1, 0));
+    tap.client(ACK | FIN, 121, b"");
+    tap.server(ACK | FIN, 506, 122, b"");
+    tap.later(3000);
+    assert_eq!((tap.table.known(), tap.table.counts.seen, tap.table.open()), (0, 1, 0));
+}
+
+#[test]
+fn a_server_that_speaks_first_greets_and_answers_nothing() {
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    tap.server(ACK, 500, 100, b"220 ready\r\n");
+    tap.client(ACK, 100, b"HELO x\r\n");
+    tap.server(ACK, 511, 108, b"250 x\r\n");
+    tap.client(ACK, 108, b"QUIT\r\n");
+    let wanted = [
+        "0 opened 1",
+        "0 Greets",
+        "0 answered 0: 11 false",
+        "0 said HELO x\\r\\n after 1 asked 2",
+        "0 answered 1: 7 false",
+        "0 said QUIT\\r\\n after 2 asked 3",
+    ];
+    assert_eq!(tap.log(), wanted);
+}
+
+#[test]
+fn tls_is_not_copied_and_its_sessions_are_counted_once() {
+    let hello = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 500]].concat();
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    tap.client(ACK, 100, &hello);
+    tap.server(ACK, 500, 611, b"hello");
+    tap.client(ACK, 611, b"sealed");
+    assert_eq!(tap.log(), ["0 opened 1", "0 Cut", "0 Over"]);
+    let counts = tap.table.counts;
+    assert_eq!((counts.seen, counts.copied, counts.tls, tap.table.bytes.captured), (1, 0, 1, 0));
+    // Who began without it is copied up to there.
+    tap.take(5001, true, SYN, (99, 0), b"", 0);
+    tap.take(5001, false, SYN | ACK, (499, 100), b"", 0);
+    tap.take(5001, true, ACK, (100, 500), b"STARTTLS\r\n", 0);
+    tap.take(5001, false, ACK, (500, 110), b"220 go on\r\n", 0);
+    tap.take(5001, true, ACK, (110, 511), &hello, 0);
+    assert!(tap.log().ends_with(&["1 Cut".to_owned(), "1 Over".to_owned()]));
+    let counts = tap.table.counts;
+    assert_eq!((counts.copied, counts.turned_tls, tap.table.bytes.delivered), (1, 1, 10));
+    tap.table.finish(tap.now_ns, &mut |_, _| ());
+    assert_eq!((tap.table.known(), tap.table.open()), (0, 0));
+}
+
+#[test]
+fn the_end_says_how_much_the_server_had_answered() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    let get = b"GET / HTTP/1.1\r\n\r\n";
+    tap.client(ACK, 100, &[&get[..], get].concat());
+    tap.server(ACK, 500, 136, answer);
+    tap.client(ACK | FIN, 136, b"");
+    assert_eq!(tap.log().last().map(String::as_str), Some("0 Finished after 1"));
+}
+
+#[test]
+fn http2_is_copied_and_not_read() {
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    tap.client(ACK, 100, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let log = tap.log();
+    assert_eq!(log[1], "0 Unread");
+    assert!(log[2].starts_with("0 said PRI"), "{log:?}");
 }

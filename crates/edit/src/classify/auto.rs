@@ -53,6 +53,10 @@ pub(super) fn classify(reader: &mut Reader, rules: &Rules, kind: Auto) -> Result
     let mut hosts = Hosts { one_v6: rules.one_ipv6_host, ..Hosts::default() };
     let mut senders: Vec<u32> = Vec::new();
     while let Some(record) = reader.next_record()? {
+        if !record.link.is_readable() {
+            let (packet, link) = (record.number, record.link);
+            return Err(super::unreadable(reader, packet, link));
+        }
         let sender = match rules.look(&record) {
             Looked::Decided(Way::Skip) => SKIP,
             Looked::Decided(_) => NOT_IP,

@@ -81,6 +81,18 @@ pub enum ClassifyError {
         /// The capture's name.
         file: String,
     },
+    /// Headers cannot be read.
+    #[error(
+        "{file}: packet {packet} is of {link}, whose headers cannot be read: nothing tells which side sent it"
+    )]
+    UnreadableLink {
+        /// The capture.
+        file: String,
+        /// The packet.
+        packet: u64,
+        /// Its type.
+        link: LinkType,
+    },
     /// Ethernet addresses were asked for where there are none.
     #[error("{file}: packet {packet} is of {link}: only Ethernet frames can be told apart by their MAC")]
     NotEthernet {
@@ -124,6 +136,10 @@ fn each(reader: &mut Reader, rules: &Rules) -> Result<Cache, ClassifyError> {
     // The text of an address, without a new allocation for each packet.
     let mut text = String::new();
     while let Some(record) = reader.next_record()? {
+        if !record.link.is_readable() {
+            let (packet, link) = (record.number, record.link);
+            return Err(unreadable(reader, packet, link));
+        }
         let way = if let Mode::Mac(list) = &rules.mode {
             if record.link != LinkType::ETHERNET {
                 let (packet, link) = (record.number, record.link);
@@ -155,6 +171,11 @@ fn each(reader: &mut Reader, rules: &Rules) -> Result<Cache, ClassifyError> {
         cache.push(way);
     }
     Ok(cache)
+}
+
+/// No side can be told of frames whose headers cannot be read.
+fn unreadable(reader: &Reader, packet: u64, link: LinkType) -> ClassifyError {
+    ClassifyError::UnreadableLink { file: reader.name().to_owned(), packet, link }
 }
 
 fn source_mac(frame: &[u8]) -> Option<Mac> {

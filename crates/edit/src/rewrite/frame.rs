@@ -8,7 +8,7 @@ use super::Frame;
 use super::bytes::{write, write16};
 use super::fuzz::{Damage, Payload};
 use super::ip::{self, Packet, Sums};
-use super::link::{self, Link};
+use super::link::{self, Lacking, Link};
 use super::plan::{FixLength, NewHeader, Plan, Side};
 
 /// What became of a frame.
@@ -25,6 +25,7 @@ pub enum Verdict {
 /// Edits `frame`, which is of type `input` and becomes one of type `output`: the same, Ethernet, or what
 /// [`Plan::header`] is.
 pub fn edit(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, side: Side) -> Verdict {
+    frame.lacking = Lacking::default();
     if plan.strip_fcs && frame.wire_len > 4 {
         frame.wire_len -= 4;
         frame.data.truncate(frame.wire_len as usize);
@@ -58,6 +59,7 @@ fn supported(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, 
     if !done {
         return None;
     }
+    frame.lacking = link::lacking(&link, plan, side);
     if matches!(link.protocol, IPV4 | IPV6) {
         return network(frame, plan, &link, side);
     }

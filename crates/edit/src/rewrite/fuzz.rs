@@ -161,7 +161,7 @@ mod tests {
             let fuzz = Fuzz::new(seed, factor).whole_payloads();
             (0..8000u32)
                 .map(|_| {
-                    let mut frame = Frame { data: vec![0x55; 200], wire_len: 200 };
+                    let mut frame = Frame { data: vec![0x55; 200], wire_len: 200, ..Frame::default() };
                     let payload = Payload::of_ip(34, UDP);
                     let damage = fuzz.damage(&mut frame, payload);
                     assert_eq!(frame.data.len(), frame.wire_len as usize);

@@ -102,6 +102,7 @@ pub(super) fn headers(bytes: &mut [u8], packet: &Packet, plan: &Plan) -> bool {
     }
     let stated = stated_length(bytes, packet);
     if let Some((protocol, upper)) = packet.upper_mut(bytes) {
+        let upper = within(upper, stated, packet);
         match protocol {
             // Its CRC depends on how many bytes stand behind the ports, which a fragment does not tell.
             SCTP if packet.fragment => {}
@@ -125,13 +126,19 @@ fn change_v4_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) 
     write16(bytes, 10, sums::word_changed(checksum, old, new));
 }
 
-fn ports(upper: &mut [u8], protocol: u8, plan: &Plan) {
-    let shortest = match protocol {
-        TCP => 20,
-        UDP => 8,
-        _ => return,
+/// What of the upper layer belongs to the packet, by its header's length: behind that is padding. A length that leaves no room
+/// for it (0, of captures before segmentation) says nothing.
+fn within<'a>(upper: &'a mut [u8], stated: usize, packet: &Packet) -> &'a mut [u8] {
+    let room = match stated.saturating_sub(packet.header) {
+        0 => upper.len(),
+        room => room.min(upper.len()),
     };
-    if plan.ports.is_empty() || upper.len() < shortest {
+    upper.get_mut(..room).unwrap_or_default()
+}
+
+/// Fields that are there are edited, also where the rest of their header was not captured.
+fn ports(upper: &mut [u8], protocol: u8, plan: &Plan) {
+    if plan.ports.is_empty() || !matches!(protocol, TCP | UDP) || upper.len() < 4 {
         return;
     }
     for at in [2, 0] {
@@ -160,10 +167,13 @@ fn sctp_ports(upper: &mut [u8], length: usize, plan: &Plan) {
     }
 }
 
-/// Shifts sequence and acknowledgement numbers; a SYN without ACK acknowledges nothing.
+/// Shifts sequence and acknowledgement numbers; a SYN without ACK acknowledges nothing. Where the flags were not captured, a zero
+/// is taken for that.
 fn shift_numbers(upper: &mut [u8], shift: u32) {
-    let Some(&flags) = upper.get(13).filter(|_| upper.len() >= 20) else { return };
-    let acknowledges = flags & 0x12 != 0x02;
+    let acknowledges = match upper.get(13) {
+        Some(flags) => flags & 0x12 != 0x02,
+        None => read32(upper, 8) != Some(0),
+    };
     for at in [4].into_iter().chain(acknowledges.then_some(8)) {
         let Some(old) = read32(upper, at) else { return };
         let new = old.wrapping_add(shift);
@@ -185,15 +195,11 @@ fn address_changed(bytes: &mut [u8], packet: &Packet, at: usize, old: u64, new: 
     if !covers(bytes, packet, at) {
         return;
     }
+    let stated = stated_length(bytes, packet);
     if let Some((protocol, upper)) = packet.upper_mut(bytes) {
-        // ICMP over IPv4 does not cover the addresses, and a header cut off has no checksum.
-        let shortest = match protocol {
-            TCP => 20,
-            UDP => 8,
-            ICMPV6 if packet.v6 => 4,
-            _ => return,
-        };
-        if upper.len() >= shortest {
+        // ICMP over IPv4 does not cover the addresses. A checksum that was captured is corrected, whatever else was.
+        if matches!(protocol, TCP | UDP) || protocol == ICMPV6 && packet.v6 {
+            let upper = within(upper, stated, packet);
             sums::upper_changed(upper, protocol, |checksum| sums::bytes_changed(checksum, old, new));
         }
     }
@@ -370,12 +376,17 @@ fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
     }
 }
 
+/// Where the addresses of an ARP request or reply for IPv4 stand: the sender's, and the target's.
+pub(super) fn arp_addresses(bytes: &[u8]) -> Option<[usize; 2]> {
+    let (Some(ethertype::IPV4), Some(1 | 2)) = (read16(bytes, 2), read16(bytes, 6)) else { return None };
+    let (Some(&hardware), Some(&4)) = (bytes.get(4), bytes.get(5)) else { return None };
+    let sender = 8 + usize::from(hardware);
+    Some([sender, sender + 4 + usize::from(hardware)])
+}
+
 /// Maps, then scrambles the addresses of ARP requests and replies for IPv4.
 pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
-    let (Some(ethertype::IPV4), Some(operation)) = (read16(bytes, 2), read16(bytes, 6)) else { return };
-    let (Some(&hardware), Some(&4), 1 | 2) = (bytes.get(4), bytes.get(5), operation) else { return };
-    let sender = 8 + usize::from(hardware);
-    let target = sender + 4 + usize::from(hardware);
+    let (Some([sender, target]), Some(operation)) = (arp_addresses(bytes), read16(bytes, 6)) else { return };
     let (near, far) = match side {
         Side::Client => (&plan.map_client, &plan.map_server),
         Side::Server => (&plan.map_server, &plan.map_client),

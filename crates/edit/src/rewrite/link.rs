@@ -1,4 +1,4 @@
-//! The link layer: where the network layer starts, and edits of Ethernet headers.
+//! The link layer: where the network layer starts, and edits of the addresses and tags that link headers have.
 
 use wire::link::{ETHERNET_HEADER as ETHERNET, JUNIPER_HEADER, LinkHeader, PPP_IPV4, PPP_IPV6, Shim};
 use wire::numbers::ethertype::{IPV4, IPV6};
@@ -16,8 +16,14 @@ pub(super) struct Link {
     pub(super) header: usize,
     /// Where the (inner) Ethernet header starts, of Ethernet.
     pub(super) ethernet: Option<usize>,
-    /// Whether a VLAN tag stands behind that header.
+    /// Where the EtherType stands that a VLAN tag would change, of headers that tags can follow: Ethernet's, Linux' cooked ones.
+    kind_at: Option<usize>,
+    /// Where what that announces starts: a tag, or the network layer.
+    first: usize,
+    /// Whether a VLAN tag stands there.
     tagged: bool,
+    /// Where the one address stands that a Linux cooked header has: its sender's.
+    sender_at: Option<usize>,
     /// The addresses where the link layer is not Ethernet but has some.
     sender: Option<Mac>,
     receiver: Option<Mac>,
@@ -43,15 +49,62 @@ pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
         Some(start) => ethernet(frame, start, &header),
         // Juniper's header before a bare packet: what is written would be another one.
         None if link == LinkType::JUNIPER_ETHERNET => None,
-        None => Some(Link {
-            protocol: header.announced.number(),
-            header: header.len,
-            ethernet: None,
-            tagged: false,
-            sender: header.sender,
-            receiver: header.receiver,
-            trailer: header.trailer,
-        }),
+        None => {
+            let (mut protocol, mut behind, mut tagged) = (header.announced.number(), header.len, false);
+            let cooked = cooked(link);
+            let mut place = header.place().filter(|_| cooked.is_some());
+            while let Some(step) = place.and_then(|place| place.step(frame)) {
+                let (Shim::Tag(_), Some(next)) = (step.shim, step.next) else { break };
+                (protocol, behind, tagged) = (next.kind, next.at, true);
+                place = Some(next);
+            }
+            Some(Link {
+                protocol,
+                header: behind,
+                ethernet: None,
+                kind_at: cooked.map(|(kind, _)| kind),
+                first: header.len,
+                tagged,
+                sender_at: cooked.map(|(_, sender)| sender).filter(|_| header.sender.is_some()),
+                sender: header.sender,
+                receiver: header.receiver,
+                trailer: header.trailer,
+            })
+        }
+    }
+}
+
+/// Where Linux' cooked headers have the EtherType and the sender's address.
+fn cooked(link: LinkType) -> Option<(usize, usize)> {
+    match link {
+        LinkType::LINUX_SLL => Some((14, 6)),
+        LinkType::LINUX_SLL2 => Some((0, 12)),
+        _ => None,
+    }
+}
+
+/// What a plan asks of link headers and a frame's header does not have: nothing was changed there, which is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lacking {
+    /// A source address to set.
+    pub source: bool,
+    /// A destination address to set.
+    pub destination: bool,
+    /// Any Ethernet address to replace or scramble.
+    pub addresses: bool,
+    /// A place for VLAN tags.
+    pub tag: bool,
+}
+
+/// What of the plan cannot be done to a header as it is now.
+pub(super) fn lacking(link: &Link, plan: &Plan, side: Side) -> Lacking {
+    let (destination, source) =
+        (link.ethernet.is_some(), link.ethernet.is_some() || link.sender_at.is_some());
+    Lacking {
+        source: plan.source_mac.of(side).is_some() && !source,
+        destination: plan.destination_mac.of(side).is_some() && !destination,
+        addresses: (!plan.replace_mac.is_empty() || plan.scramble_mac.is_some()) && !source,
+        tag: plan.vlan.is_some() && link.kind_at.is_none(),
     }
 }
 
@@ -87,7 +140,10 @@ fn ethernet(frame: &[u8], mut start: usize, header: &LinkHeader) -> Option<Link>
         protocol: place.kind,
         header: place.at,
         ethernet: Some(start),
+        kind_at: Some(start + 12),
+        first: start + ETHERNET,
         tagged: tag.is_some(),
+        sender_at: None,
         sender: None,
         receiver: None,
         trailer: 0,
@@ -123,7 +179,7 @@ pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, 
             let Some(start) = link.ethernet else { return false };
             frame.splice(..0, JUNIPER_HEADER);
             link.header += JUNIPER_HEADER.len();
-            link.ethernet = Some(start + JUNIPER_HEADER.len());
+            link.becomes_ethernet(start + JUNIPER_HEADER.len());
             return true;
         }
         (NewHeader::Bytes { client, .. }, Side::Client) => client,
@@ -131,7 +187,16 @@ pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, 
     };
     frame.splice(..link.header.min(frame.len()), bytes.iter().copied());
     (link.header, link.ethernet) = (bytes.len(), None);
+    (link.kind_at, link.sender_at, link.tagged) = (None, None, false);
     true
+}
+
+impl Link {
+    /// An Ethernet header starts there now, before what the header before announced.
+    fn becomes_ethernet(&mut self, start: usize) {
+        (self.ethernet, self.sender_at) = (Some(start), None);
+        (self.kind_at, self.first) = (Some(start + 12), start + ETHERNET);
+    }
 }
 
 /// Takes off what stands behind the network layer.
@@ -146,7 +211,8 @@ pub(super) fn to_ethernet(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan, sid
     if let Some(start) = link.ethernet {
         // Only something before it is to go.
         frame.splice(..start, []);
-        (link.header, link.ethernet) = (link.header - start, Some(0));
+        link.header -= start;
+        link.becomes_ethernet(0);
         return true;
     }
     let source = plan.source_mac.of(side).or(link.sender);
@@ -155,63 +221,75 @@ pub(super) fn to_ethernet(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan, sid
     let mut header = [0; ETHERNET];
     write(&mut header, 0, &destination.0);
     write(&mut header, 6, &source.0);
-    write16(&mut header, 12, link.protocol);
-    frame.splice(..link.header, header);
-    (link.header, link.ethernet) = (ETHERNET, Some(0));
+    // A tag stays, so that its EtherType does.
+    let kind = link.kind_at.filter(|_| link.tagged).and_then(|at| read16(frame, at));
+    write16(&mut header, 12, kind.unwrap_or(link.protocol));
+    frame.splice(..link.first, header);
+    link.header = ETHERNET + (link.header - link.first);
+    link.becomes_ethernet(0);
     true
 }
 
-/// Edits the Ethernet header: addresses, then tags. `false` where there is no room.
+/// Edits the header: tags, then the addresses it has. `false` where there is no room.
 pub(super) fn edit(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan, side: Side) -> bool {
-    let Some(start) = link.ethernet else { return true };
-    if !tags(frame, link, start, plan) {
+    if !tags(frame, link, plan) {
         return false;
     }
+    let Some(start) = link.ethernet else { return cooked_sender(frame, link, plan, side) };
     let Some(header) = frame.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<12>()) else {
         return false;
     };
     let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = *header;
-    let new = |old: Mac, given: Option<Mac>| match given {
-        Some(given) if !plan.skip_l2_broadcast || is_unicast(old) => given,
-        _ => old,
-    };
-    let mut destination = new(Mac([d0, d1, d2, d3, d4, d5]), plan.destination_mac.of(side));
-    let mut source = new(Mac([s0, s1, s2, s3, s4, s5]), plan.source_mac.of(side));
-    for (from, to) in &plan.replace_mac {
-        for address in [&mut destination, &mut source] {
-            if address == from {
-                *address = *to;
-            }
-        }
-    }
-    if let Some(scramble) = &plan.scramble_mac {
-        destination = scrambled(destination, scramble);
-        source = scrambled(source, scramble);
-    }
+    let destination = address(Mac([d0, d1, d2, d3, d4, d5]), plan.destination_mac.of(side), plan);
+    let source = address(Mac([s0, s1, s2, s3, s4, s5]), plan.source_mac.of(side), plan);
     write(header, 0, &destination.0);
     write(header, 6, &source.0);
     true
 }
 
-fn tags(frame: &mut Vec<u8>, link: &mut Link, start: usize, plan: &Plan) -> bool {
-    let at = start + ETHERNET;
+/// The sender's address in a Linux cooked header, where it is an Ethernet address.
+fn cooked_sender(frame: &mut [u8], link: &Link, plan: &Plan, side: Side) -> bool {
+    let Some(at) = link.sender_at else { return true };
+    let Some(field) = frame.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<6>()) else { return false };
+    *field = address(Mac(*field), plan.source_mac.of(side), plan).0;
+    true
+}
+
+/// What becomes of an address: set, then replaced, then scrambled.
+fn address(old: Mac, given: Option<Mac>, plan: &Plan) -> Mac {
+    let mut new = match given {
+        Some(given) if !plan.skip_l2_broadcast || is_unicast(old) => given,
+        _ => old,
+    };
+    for (from, to) in &plan.replace_mac {
+        if new == *from {
+            new = *to;
+        }
+    }
+    plan.scramble_mac.as_ref().map_or(new, |scramble| scrambled(new, scramble))
+}
+
+/// Adds or takes off the outermost tag, where the header has a place for one.
+fn tags(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan) -> bool {
+    let (Some(kind_at), at) = (link.kind_at, link.first) else { return true };
     match plan.vlan {
         Some(Vlan::Add { id, priority, cfi, ether_type }) => {
             let before = read16(frame, at).filter(|_| link.tagged).unwrap_or(0);
             let priority = priority.map_or(before & 0xe000, |priority| u16::from(priority & 7) << 13);
             let cfi = cfi.map_or(before & 0x1000, |cfi| u16::from(cfi) << 12);
+            let Some(kind) = read16(frame, kind_at).filter(|_| frame.len() >= at) else { return false };
             let mut tag = [0; 4];
-            write16(&mut tag, 0, ether_type);
-            write16(&mut tag, 2, priority | cfi | id & 0x0fff);
-            if frame.len() < at {
-                return false;
-            }
-            frame.splice(at - 2..at - 2, tag);
+            write16(&mut tag, 0, priority | cfi | id & 0x0fff);
+            write16(&mut tag, 2, kind);
+            write16(frame, kind_at, ether_type);
+            frame.splice(at..at, tag);
             link.header += 4;
             true
         }
         Some(Vlan::Delete) if link.tagged => {
-            frame.drain(at - 2..at + 2);
+            let Some(kind) = read16(frame, at + 2) else { return false };
+            write16(frame, kind_at, kind);
+            frame.drain(at..at + 4);
             link.header -= 4;
             true
         }

@@ -12,6 +12,7 @@
 //! what they hold.
 
 mod bytes;
+mod fcs;
 mod frame;
 mod fuzz;
 mod group;
@@ -25,15 +26,18 @@ pub mod random;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use wire::LinkType;
 
 pub use frame::{Verdict, edit};
 pub use fuzz::Fuzz;
+pub use link::Lacking;
 pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
 pub use pass::{Fragmenting, Target, Totals, check, run};
 pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
+pub use uses::Uses;
 
 /// A frame to edit: the captured bytes, and the length it had on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,6 +46,8 @@ pub struct Frame {
     pub data: Vec<u8>,
     /// What was on the wire: more, if the capture cut it.
     pub wire_len: u32,
+    /// Written by [`edit`]: what the plan asks of the link header, and it does not have.
+    pub lacking: Lacking,
 }
 
 /// Why a capture was not edited.
@@ -69,6 +75,16 @@ pub enum EditError {
         link: LinkType,
         /// The addresses.
         missing: &'static str,
+    },
+    /// Addresses stand in headers that are not edited.
+    #[error(
+        "{file} has frames of {link}, whose headers have addresses that are not edited there; convert them to Ethernet, where they are"
+    )]
+    UneditedAddresses {
+        /// The capture.
+        file: String,
+        /// Their type.
+        link: LinkType,
     },
     /// One pcap file, two types.
     #[error(

@@ -1,5 +1,6 @@
 //! One pass over a capture: reads a frame, edits it, writes it, in memory that no capture makes grow.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +12,8 @@ use crate::fragment::Rules;
 use super::frame::{Verdict, edit};
 use super::link;
 use super::plan::{NewHeader, Plan, Side};
-use super::{EditError, Frame};
+use super::uses::{Ends, Uses};
+use super::{EditError, Frame, Lacking, fcs};
 
 /// What a pass did, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +28,23 @@ pub struct Totals {
     pub foreign: u64,
     /// Read, and left out.
     pub left: u64,
+    /// Of those written: their link header has no source address, and one was to be set.
+    pub no_source: u64,
+    /// The same of the destination address.
+    pub no_destination: u64,
+    /// The same of any address, to be replaced or scrambled.
+    pub no_addresses: u64,
+    /// Of those written: no VLAN tag can follow their link header, and one was to be put there or taken off.
+    pub no_tag: u64,
+}
+
+impl Totals {
+    fn lack(&mut self, lacking: Lacking) {
+        self.no_source += u64::from(lacking.source);
+        self.no_destination += u64::from(lacking.destination);
+        self.no_addresses += u64::from(lacking.addresses);
+        self.no_tag += u64::from(lacking.tag);
+    }
 }
 
 /// What comes out.
@@ -43,6 +62,8 @@ pub struct Target<'a> {
     pub known: Option<(u64, &'a Path)>,
     /// What each edited frame becomes.
     pub fragment: Option<Fragmenting<'a>>,
+    /// Where it is counted what maps found.
+    pub uses: Option<&'a RefCell<Uses>>,
 }
 
 /// Rules that make several frames of one, and whose frames they are for.
@@ -78,8 +99,9 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Totals, EditError> {
     let mut totals = Totals::default();
-    let mut output: Option<(FileWriter, LinkType)> = None;
+    let mut output: Option<Output> = None;
     let mut frame = Frame::default();
+    let mut stripped = None;
     let name = input.name().to_owned();
     if let Some(interface) = input.interfaces().first() {
         check(interface.link, target.link, plan, &name)?;
@@ -100,33 +122,45 @@ pub fn run(
             check(link, target.link, plan, &name)?;
             checked = Some(link);
         }
-        let (writer, output_link) = match &mut output {
+        let out = match &mut output {
             Some(open) => open,
             None => {
-                let link = target.link.unwrap_or(link);
-                output.insert((create(target, link)?, link))
+                let to = target.link.unwrap_or(link);
+                // One that another header does not have, or that was to be stripped, ends with it.
+                let keeps_fcs =
+                    record.fcs_len == fcs::LEN && to == link && plan.header.is_none() && !plan.strip_fcs;
+                output.insert(Output::create(target, to, keeps_fcs)?)
             }
         };
-        if target.link.is_none() && link != *output_link {
-            return Err(EditError::MixedLinks {
-                file: name,
-                record: record.number,
-                link,
-                first: *output_link,
-            });
+        if target.link.is_none() && link != out.link {
+            let (record, first) = (record.number, out.link);
+            return Err(EditError::MixedLinks { file: name, record, link, first });
         }
+        let is_whole = record.data.len() == record.wire_len as usize;
+        let fcs_error = if is_whole { fcs::error(record.data, record.fcs) } else { [0; fcs::LEN] };
         frame.data.clear();
         frame.data.extend_from_slice(record.data);
         frame.wire_len = record.wire_len;
         totals.read += 1;
         let side = side(record.number);
+        let before = target.uses.and_then(|_| Ends::of(link, &frame.data));
         let verdict = match side {
-            Some(side) => edit(&mut frame, plan, link, *output_link, side),
+            Some(side) if record.fcs_len > 0 && plan.strip_fcs => {
+                // The reader has taken it off.
+                let plan = stripped.get_or_insert_with(|| Plan { strip_fcs: false, ..plan.clone() });
+                edit(&mut frame, plan, link, out.link, side)
+            }
+            Some(side) => edit(&mut frame, plan, link, out.link, side),
             None => Verdict::Edited,
         };
+        if let (Some(uses), Some(before), Some(side), Verdict::Edited) = (target.uses, before, side, verdict)
+        {
+            let output = out.link;
+            uses.borrow_mut().count(plan, side, before, || Ends::of(output, &frame.data));
+        }
         // A file of Ethernet frames must hold nothing else.
         let foreign = verdict == Verdict::Unsupported
-            && link != *output_link
+            && link != out.link
             && !(plan.keep_foreign && link == LinkType::ETHERNET);
         totals.foreign += u64::from(foreign);
         totals.unsupported += u64::from(verdict == Verdict::Unsupported && !foreign);
@@ -136,20 +170,26 @@ pub fn run(
         }
         if let (Some(fragment), Some(side), Verdict::Edited) = (&target.fragment, side, verdict)
             && fragment.is_for(side)
-            && let Some(network) = link::network(*output_link, &frame.data)
+            && let Some(network) = link::network(out.link, &frame.data)
         {
             let pieces = fragment.rules.apply(&frame.data, network, record.number);
             let pieces =
                 pieces.map_err(|why| EditError::Pieces { file: name.clone(), record: record.number, why })?;
             totals.left += u64::from(pieces.is_empty());
-            for piece in pieces {
-                let wire_len = if piece == frame.data { frame.wire_len } else { piece.len() as u32 };
-                writer.write(record.time_ns, &piece, wire_len)?;
+            for mut piece in pieces {
+                let (wire_len, error) = match piece == frame.data {
+                    true => (frame.wire_len, fcs_error),
+                    false => (piece.len() as u32, [0; fcs::LEN]),
+                };
+                out.write(record.time_ns, &mut piece, wire_len, error)?;
                 totals.written += 1;
             }
             continue;
         }
-        writer.write(record.time_ns, &frame.data, frame.wire_len)?;
+        if side.is_some() {
+            totals.lack(frame.lacking);
+        }
+        out.write(record.time_ns, &mut frame.data, frame.wire_len, fcs_error)?;
         totals.written += 1;
     }
     if let Some((frames, cache)) = target.known
@@ -162,24 +202,52 @@ pub fn run(
             read: totals.read,
         });
     }
-    let (writer, _) = match output {
+    let out = match output {
         Some(open) => open,
         None => {
             let link = target.link.or(input.interfaces().first().map(|interface| interface.link));
-            let link = link.unwrap_or(LinkType::ETHERNET);
-            (create(target, link)?, link)
+            Output::create(target, link.unwrap_or(LinkType::ETHERNET), false)?
         }
     };
-    writer.finish()?;
+    out.writer.finish()?;
     Ok(totals)
 }
 
-fn create(target: Target<'_>, link: LinkType) -> Result<FileWriter, EditError> {
-    let mut writer = FileWriter::create(target.path, target.format, link)?;
-    if let Some(snaplen) = target.snaplen {
-        writer.set_snaplen(snaplen);
+/// The file that is written.
+struct Output {
+    writer: FileWriter,
+    link: LinkType,
+    /// Frames end with their frame check sequence, as those that are read.
+    keeps_fcs: bool,
+}
+
+impl Output {
+    fn create(target: Target<'_>, link: LinkType, keeps_fcs: bool) -> Result<Output, EditError> {
+        let fcs_len = if keeps_fcs { fcs::LEN as u8 } else { 0 };
+        let mut writer = FileWriter::create_with_fcs(target.path, target.format, link, fcs_len)?;
+        if let Some(snaplen) = target.snaplen {
+            writer.set_snaplen(snaplen);
+        }
+        Ok(Output { writer, link, keeps_fcs })
     }
-    Ok(writer)
+
+    /// Writes a frame; `error` is by what its frame check sequence was wrong. One that was captured in part ends before it.
+    fn write(
+        &mut self,
+        time_ns: u64,
+        data: &mut Vec<u8>,
+        mut wire_len: u32,
+        error: [u8; fcs::LEN],
+    ) -> Result<(), EditError> {
+        if self.keeps_fcs {
+            if data.len() == wire_len as usize {
+                let fcs = fcs::corrected(data, error);
+                data.extend(fcs);
+            }
+            wire_len = wire_len.saturating_add(fcs::LEN as u32);
+        }
+        Ok(self.writer.write(time_ns, data, wire_len)?)
+    }
 }
 
 /// Whether frames of type `link`, of `file`, can be edited as the plan has it, into ones of type `to` (`None`: the same).
@@ -190,6 +258,10 @@ pub fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> R
     let file = || file.to_owned();
     if !link.is_readable() {
         return Err(EditError::UnreadableLink { file: file(), link });
+    }
+    let stays = to.is_none_or(|to| to == link) && plan.header.is_none();
+    if link.is_wifi() && stays && plan.edits_macs() {
+        return Err(EditError::UneditedAddresses { file: file(), link });
     }
     match to {
         Some(LinkType::ETHERNET | LinkType::JUNIPER_ETHERNET)

@@ -136,6 +136,24 @@ impl AddressMap {
         self.entries.is_empty()
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The first entry that holds an address.
+    pub fn first_that_holds(&self, address: std::net::IpAddr) -> Option<usize> {
+        self.entries.iter().position(|(from, _)| match (*from, address) {
+            (Prefix::V4(from, bits), std::net::IpAddr::V4(address)) => {
+                (address.to_bits() ^ from) & mask_v4(bits) == 0
+            }
+            (Prefix::V6(from, bits), std::net::IpAddr::V6(address)) => {
+                (address.to_bits() ^ from) & mask_v6(bits) == 0
+            }
+            _ => false,
+        })
+    }
+
     /// The new address, if an entry holds this one.
     pub fn map_v4(&self, address: u32) -> Option<u32> {
         self.entries.iter().find_map(|entry| match *entry {
@@ -282,6 +300,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether addresses of link headers are to change.
+    pub(crate) fn edits_macs(&self) -> bool {
+        let sides = [self.source_mac, self.destination_mac];
+        sides.iter().any(|mac| mac.client.or(mac.server).is_some())
+            || !self.replace_mac.is_empty()
+            || self.scramble_mac.is_some()
+    }
+
     pub(crate) fn maps_addresses(&self) -> bool {
         let maps = [&self.map_source, &self.map_destination, &self.map_client, &self.map_server];
         maps.iter().any(|map| !map.is_empty())

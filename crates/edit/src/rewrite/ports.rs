@@ -33,6 +33,11 @@ impl PortMap {
         self.table.is_empty()
     }
 
+    /// Whether a port is mapped.
+    pub fn holds(&self, port: u16) -> bool {
+        self.table.get(usize::from(port)).is_some_and(Option::is_some)
+    }
+
     /// What a port becomes.
     #[inline]
     pub fn get(&self, port: u16) -> u16 {

@@ -92,17 +92,22 @@ pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
         _ => {
             let ends = if header_len == 20 { Some(Ends::of_header(false)) } else { Ends::of(packet) };
             let Some(addresses) = ends.and_then(|ends| ends.sum(packet)) else { return };
-            addresses + pseudo_rest(protocol, packet.len() - header_len.min(packet.len()))
+            addresses + u64::from(protocol)
         }
     };
     if let Some(rest) = packet.get_mut(header_len..) {
-        upper(rest, protocol, pseudo);
+        let rest = covered(rest, protocol);
+        let length = if matches!(protocol, ICMP | SCTP) { 0 } else { rest.len() as u64 };
+        upper(rest, protocol, pseudo + length);
     }
 }
 
-/// What a pseudo header has besides the addresses (RFC 8200 section 8.1; RFC 9293 section 3.1).
-fn pseudo_rest(protocol: u8, length: usize) -> u64 {
-    u64::from(protocol) + length as u64
+/// The part of an upper layer that its checksum covers: of UDP as much as its own length says (RFC 768; RFC 8200 section 8.1).
+/// Where that cannot be (of a datagram that was cut) it is all there is.
+fn covered(rest: &mut [u8], protocol: u8) -> &mut [u8] {
+    let stated = read16(rest, 4).map(usize::from).filter(|_| protocol == UDP);
+    let length = stated.filter(|length| (8..=rest.len()).contains(length)).unwrap_or(rest.len());
+    rest.get_mut(..length).unwrap_or_default()
 }
 
 /// The upper layer of an IPv6 packet, at `at`, that ends where its header says. It is left alone where it cannot be told
@@ -115,7 +120,9 @@ pub(super) fn ipv6_upper(packet: &mut [u8], protocol: u8, at: usize) {
     let ends = if at == 40 { Some(Ends::of_header(true)) } else { Ends::of(packet) };
     let Some(addresses) = ends.and_then(|ends| ends.sum(packet)).filter(|_| protocol != ICMP) else { return };
     if let Some(rest) = packet.get_mut(at..) {
-        let pseudo = addresses + pseudo_rest(protocol, rest.len());
+        let rest = covered(rest, protocol);
+        // A pseudo header has the length and the protocol besides the addresses (RFC 8200 section 8.1).
+        let pseudo = addresses + u64::from(protocol) + rest.len() as u64;
         upper(rest, protocol, pseudo);
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 const ETHERNET: LinkType = LinkType::ETHERNET;
 
 fn edited(data: &[u8], plan: &Plan) -> (Vec<u8>, Verdict) {
-    let mut frame = Frame { data: data.to_vec(), wire_len: data.len() as u32 };
+    let mut frame = Frame { data: data.to_vec(), wire_len: data.len() as u32, ..Frame::default() };
     let verdict = edit(&mut frame, plan, ETHERNET, ETHERNET, Side::Client);
     assert_eq!(frame.wire_len as usize, frame.data.len());
     (frame.data, verdict)
@@ -222,7 +222,7 @@ fn cooked_frames_become_ethernet_with_their_senders_address() {
     let packet = ipv6(17, &[0; 8]);
     let cooked = [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 7, 0, 0, 0x86, 0xdd][..], &packet].concat();
     let plan = Plan { destination_mac: PerSide::both(Mac([2, 0, 0, 0, 0, 8])), ..Plan::default() };
-    let mut frame = Frame { wire_len: cooked.len() as u32, data: cooked };
+    let mut frame = Frame { wire_len: cooked.len() as u32, data: cooked, ..Frame::default() };
     assert_eq!(edit(&mut frame, &plan, LinkType::LINUX_SLL, ETHERNET, Side::Client), Verdict::Edited);
     let header = [&[2, 0, 0, 0, 0, 8, 2, 0, 0, 0, 0, 7, 0x86, 0xdd][..], &packet].concat();
     assert_eq!((frame.wire_len, frame.data), (62, header));
@@ -348,7 +348,7 @@ proptest! {
         let packet = packet(protocol, addresses, ttl, &payload);
         prop_assert!(sound(&packet));
         let data = [before, packet].concat();
-        let mut frame = Frame { wire_len: data.len() as u32, data };
+        let mut frame = Frame { wire_len: data.len() as u32, data, ..Frame::default() };
         match edit(&mut frame, &plan, LinkType(link), output, Side::Client) {
             Verdict::Edited => {
                 // A header without options, wherever it begins: the last one.
@@ -392,7 +392,7 @@ proptest! {
         }
         let data = if link == 1 { ether(kind, &bytes) } else { bytes };
         let wire_len = data.len() as u32 + longer;
-        let mut frame = Frame { data, wire_len };
+        let mut frame = Frame { data, wire_len, ..Frame::default() };
         let (header, output) = headers(into, LinkType(link));
         let plan = Plan { header, fuzz: Some(Fuzz::new(longer, 2)), ..everything(fix) };
         edit(&mut frame, &plan, LinkType(link), output, Side::Server);
@@ -460,7 +460,8 @@ fn sctps_crc_follows_ports_and_covers_no_address() {
         assert_eq!(out[at..at + 4], [0x1f, 0x90, 0, 81], "{kind:04x}");
         assert!(crc_is_right(&out[at..]) && out[at + 12..] == whole[at + 12..], "{out:02x?}");
         // What the capture cut off is counted by the header's length: the CRC is the same.
-        let mut cut = Frame { data: whole[..at + 14].to_vec(), wire_len: whole.len() as u32 };
+        let mut cut =
+            Frame { data: whole[..at + 14].to_vec(), wire_len: whole.len() as u32, ..Frame::default() };
         edit(&mut cut, &plan, ETHERNET, ETHERNET, Side::Client);
         assert_eq!(cut.data, out[..at + 14]);
         // A wrong one is as wrong as before.
@@ -476,4 +477,190 @@ fn sctps_crc_follows_ports_and_covers_no_address() {
     // Of a fragment it is not known how many bytes the CRC covers: its ports stay.
     let first = ether(0x0800, &ipv4(132, 0x2000, &sctp_packet()));
     assert_eq!(edited(&first, &plan).0[34..], sctp_packet());
+}
+
+/// A frame of this link type with `tags` before an IPv4 packet; and what edits make of it.
+fn cooked(link: LinkType, tags: &[[u8; 4]]) -> Vec<u8> {
+    let kind = |n: usize| tags.get(n).map_or([8, 0], |tag| [tag[0], tag[1]]);
+    let sender = [2, 0, 0, 0, 0, 0xaa];
+    let mut frame = match link {
+        LinkType::LINUX_SLL => [&[0, 0, 0, 1, 0, 6][..], &sender, &[0, 0], &kind(0)].concat(),
+        _ => [&kind(0)[..], &[0, 0, 0, 0, 0, 2, 0, 1, 0, 6], &sender, &[0, 0]].concat(),
+    };
+    for (n, tag) in tags.iter().enumerate() {
+        frame.extend([tag[2], tag[3]]);
+        frame.extend(kind(n + 1));
+    }
+    let packet =
+        [0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 53, 0, 8, 0, 0];
+    frame.extend(packet);
+    frame
+}
+
+const TAG: [u8; 4] = [0x81, 0, 0x60, 100];
+
+#[test]
+fn cooked_headers_are_edited_where_they_have_the_field() {
+    let delete = Plan { vlan: Some(Vlan::Delete), ..Plan::default() };
+    let add = Vlan::Add { id: 100, priority: Some(3), cfi: None, ether_type: 0x8100 };
+    let add = Plan { vlan: Some(add), ..Plan::default() };
+    let outer: [u8; 4] = [0x88, 0xa8, 0, 7];
+    for link in [LinkType::LINUX_SLL, LinkType::LINUX_SLL2] {
+        let edited = |data: Vec<u8>, plan: &Plan, output: LinkType| {
+            let mut frame = Frame { wire_len: data.len() as u32, data, ..Frame::default() };
+            assert_eq!(edit(&mut frame, plan, link, output, Side::Client), Verdict::Edited);
+            assert_eq!(frame.wire_len as usize, frame.data.len());
+            frame
+        };
+        assert_eq!(edited(cooked(link, &[TAG]), &delete, link).data, cooked(link, &[]));
+        assert_eq!(edited(cooked(link, &[outer, TAG]), &delete, link).data, cooked(link, &[TAG]));
+        assert_eq!(edited(cooked(link, &[]), &delete, link).data, cooked(link, &[]));
+        assert_eq!(edited(cooked(link, &[]), &add, link).data, cooked(link, &[TAG]));
+        // Behind a tag the packet is edited as any other.
+        let mut ports = PortMap::default();
+        port_map("53:54", &mut ports).unwrap();
+        let mapped = edited(cooked(link, &[TAG]), &Plan { ports, ..Plan::default() }, link).data;
+        assert!(mapped.ends_with(&[0, 54, 0, 54, 0, 8, 0, 0]), "{mapped:?}");
+        // The sender's address is set, replaced, scrambled; there is no receiver's.
+        let mac = Mac([2, 0, 0, 0, 0, 0x77]);
+        let at = if link == LinkType::LINUX_SLL { 6 } else { 12 };
+        let plans = [
+            Plan { source_mac: PerSide::both(mac), ..Plan::default() },
+            Plan { replace_mac: vec![(Mac([2, 0, 0, 0, 0, 0xaa]), mac)], ..Plan::default() },
+        ];
+        for plan in &plans {
+            let frame = edited(cooked(link, &[]), plan, link);
+            assert_eq!((&frame.data[at..at + 6], frame.lacking), (&mac.0[..], Lacking::default()));
+        }
+        let scramble = Plan { scramble_mac: Some(MacScramble::new(3, 0)), ..Plan::default() };
+        assert_ne!(edited(cooked(link, &[]), &scramble, link).data[at..at + 6], [2, 0, 0, 0, 0, 0xaa]);
+        let receiver = Plan { destination_mac: PerSide::both(mac), ..Plan::default() };
+        let frame = edited(cooked(link, &[]), &receiver, link);
+        assert_eq!(frame.data, cooked(link, &[]));
+        assert_eq!(frame.lacking, Lacking { destination: true, ..Lacking::default() });
+        // As Ethernet the tag stays, or goes if it is to go.
+        let ip = cooked(link, &[]).split_off(if link == LinkType::LINUX_SLL { 16 } else { 20 });
+        let head = |kind: &[u8]| [&mac.0[..], &[2, 0, 0, 0, 0, 0xaa], kind, &ip].concat();
+        let tagged = edited(cooked(link, &[TAG]), &receiver, ETHERNET);
+        assert_eq!(tagged.data, head(&[0x81, 0, 0x60, 100, 8, 0]));
+        let untagged = Plan { vlan: Some(Vlan::Delete), ..receiver.clone() };
+        assert_eq!(edited(cooked(link, &[TAG]), &untagged, ETHERNET).data, head(&[8, 0]));
+    }
+}
+
+#[test]
+fn what_a_header_does_not_have_is_told() {
+    let packet = cooked(LinkType::LINUX_SLL, &[]).split_off(16);
+    let everything = Plan {
+        source_mac: PerSide::both(Mac([2; 6])),
+        destination_mac: PerSide::both(Mac([2; 6])),
+        scramble_mac: Some(MacScramble::new(1, 0)),
+        vlan: Some(Vlan::Delete),
+        ..Plan::default()
+    };
+    let all = Lacking { source: true, destination: true, addresses: true, tag: true };
+    let raw = |plan: &Plan, header: Option<NewHeader>, output| {
+        let mut frame = Frame { wire_len: packet.len() as u32, data: packet.clone(), ..Frame::default() };
+        let plan = Plan { header, ..plan.clone() };
+        assert_eq!(edit(&mut frame, &plan, LinkType::RAW, output, Side::Client), Verdict::Edited);
+        frame.lacking
+    };
+    assert_eq!(raw(&everything, None, LinkType::RAW), all);
+    assert_eq!(raw(&everything, None, ETHERNET), Lacking::default());
+    assert_eq!(raw(&Plan::default(), None, LinkType::RAW), Lacking::default());
+    // A header in the place of Ethernet's has none of it either.
+    let mut frame = Frame { data: ether(0x0800, &packet), ..Frame::default() };
+    frame.wire_len = frame.data.len() as u32;
+    let plan = Plan { header: Some(NewHeader::Raw), ..everything };
+    assert_eq!(edit(&mut frame, &plan, ETHERNET, LinkType::RAW, Side::Client), Verdict::Edited);
+    assert_eq!((frame.data, frame.lacking), (packet, all));
+}
+
+#[test]
+fn fields_that_were_captured_are_edited_whatever_else_was() {
+    let header = [0x45, 0, 0, 60, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let plan = Plan { tcp_shift: Some(1), ..maps_and_ports() };
+    let whole = ether(0x0800, &[&header[..], &tcp()[..40]].concat());
+    let right = edited(&whole, &plan).0;
+    for captured in 0..=40 {
+        let mut frame =
+            Frame { data: whole[..34 + captured].to_vec(), wire_len: whole.len() as u32, ..Frame::default() };
+        edit(&mut frame, &plan, ETHERNET, ETHERNET, Side::Client);
+        // A port, or a number, of which not all was captured stays.
+        let cut = match captured {
+            0..4 => 34,
+            4..8 => 38,
+            8..12 => 42,
+            17 => 50,
+            _ => 34 + captured,
+        };
+        assert_eq!(frame.data[14..cut], right[14..cut], "{captured}");
+        assert_eq!(frame.data[cut..], whole[cut..34 + captured], "{captured}");
+    }
+    // Padding is no header: of eight bytes of TCP in a frame of 60 the checksum's place is not the packet's.
+    let mut short = header;
+    short[3] = 28;
+    let padded = ether(0x0800, &[&short[..], &tcp()[..8], &[0xee; 18]].concat());
+    let out = edited(&padded, &plan).0;
+    assert_eq!((&out[36..38], &out[42..]), (&8080u16.to_be_bytes()[..], &[0xee; 18][..]));
+}
+
+#[test]
+fn a_udp_checksum_covers_what_udp_says() {
+    let fix = Plan { fix_checksums: true, ..Plan::default() };
+    let data = [3, 232, 7, 208, 0, 12, 0x11, 0x11, 1, 2, 3, 4];
+    let behind = [9; 8];
+    let six = edited(&ether(0x86dd, &ipv6(17, &[&data[..], &behind].concat())), &fix).0;
+    let datagram = &six[54..66];
+    assert_eq!(finish(pseudo_v6(host(1), host(2), 17, 12) + sum(datagram)), 0);
+    assert_eq!(six[66..], behind);
+    // More than there is, or less than its header, cannot be: all there is counts.
+    for length in [0, 7, 21] {
+        let mut wrong = data;
+        wrong[5] = length;
+        let whole = ether(0x86dd, &ipv6(17, &[&wrong[..], &behind].concat()));
+        let out = edited(&whole, &fix).0;
+        assert_eq!(finish(pseudo_v6(host(1), host(2), 17, 20) + sum(&out[54..])), 0, "{length}");
+    }
+}
+
+#[test]
+fn what_maps_found_is_counted_for_each_entry_and_hosts_that_became_one_are_known() {
+    let map = |text| address_map(text).expect("a map");
+    let map_client = map("10.1.0.0/16=192.0.2.1,10.0.0.0/8=172.16.0.0/12,11.0.0.0/8=12.0.0.0/8");
+    let mut ports = PortMap::default();
+    port_map("80:8080", &mut ports).expect("a map");
+    let plan = Plan {
+        map_server: map_client.clone(),
+        map_client,
+        map_source: map("10.9.9.9=1.1.1.1"),
+        ports,
+        ..Plan::default()
+    };
+    let packet = |source: [u8; 4], destination: [u8; 4]| {
+        let mut bytes = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        bytes.extend([source, destination].concat());
+        bytes.extend([0, 80, 0, 53, 0, 8, 0, 0]);
+        ether(0x0800, &bytes)
+    };
+    let mut uses = Uses::default();
+    let mut pass = |frame: Vec<u8>, side| {
+        let before = uses::Ends::of(ETHERNET, &frame).expect("ends");
+        let mut edited = Frame { wire_len: frame.len() as u32, data: frame, ..Frame::default() };
+        edit(&mut edited, &plan, ETHERNET, ETHERNET, side);
+        uses.count(&plan, side, before, || uses::Ends::of(ETHERNET, &edited.data));
+    };
+    pass(packet([10, 1, 0, 1], [10, 1, 0, 2]), Side::Client);
+    pass(packet([10, 2, 0, 1], [10, 1, 0, 3]), Side::Server);
+    pass(packet([9, 9, 9, 9], [8, 8, 8, 8]), Side::Client);
+    // A request of ARP for 10.1.0.1, by 10.2.0.1.
+    let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 2, 0, 1, 0, 0, 0, 0, 0, 0, 10, 1, 0, 1];
+    pass(ether(0x0806, &arp), Side::Client);
+    let both: Vec<u64> = uses.client.iter().zip(&uses.server).map(|(a, b)| a + b).collect();
+    assert_eq!(both, [4, 2, 0]);
+    assert_eq!(uses.source, [0]);
+    assert_eq!((uses.ports(|port| port == 80), uses.ports(|port| port == 81)), (3, 0));
+    let merged = uses.merged().expect("few addresses");
+    let told: Vec<String> = merged.iter().map(|(new, old)| format!("{new}: {old:?}")).collect();
+    assert_eq!(told, ["192.0.2.1: [10.1.0.1, 10.1.0.2, 10.1.0.3]"]);
 }

@@ -83,6 +83,9 @@ impl Head {
             time_ns: self.time_ns,
             data: &self.data,
             wire_len: self.wire_len,
+            // Replay has no use for it: the network card makes one.
+            fcs: &[],
+            fcs_len: 0,
             link: self.link,
             interface: self.interface,
             number: self.number,

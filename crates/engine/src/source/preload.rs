@@ -63,7 +63,7 @@ pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loa
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
             loaded.offsets.push(clock.offset.saturating_add(base));
             full = loaded.memory() > most;
-            if full {
+            if full || reading.first.is_some_and(|first| count >= first) {
                 break;
             }
         }

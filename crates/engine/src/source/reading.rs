@@ -152,6 +152,8 @@ pub struct Reading {
     pub limit: Limit,
     /// The packets taken of each file; `None`: all.
     pub packets: Option<Selection>,
+    /// Of a capture that is read into memory, so many frames at most are taken of each file, and no more is read.
+    pub first: Option<u64>,
     /// Between files, and between passes.
     pub seam: Seam,
     /// Longer pauses between two frames are cut to this, in the capture's time.

@@ -54,13 +54,13 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         return vec![Line::from("netdyno: waiting for the first frames; q quits")];
     };
     if view.help {
-        return help(now, manner, width, height);
+        return help(now, view.help_scroll, manner, width, height);
     }
     // Of a search the loads that were tried say more than how frames left in the last minute.
     let (bars, cores) = if now.search.is_some() { (2, 4) } else { (4, 2) };
     let mut sections = vec![
         Section { weight: 10, lines: vec![title(now, manner, width)] },
-        Section { weight: 9, lines: rates(view, now, manner) },
+        Section { weight: 9, lines: rates(view, now, manner, width) },
         Section { weight: 8, lines: trials::progress(now, manner) },
         Section { weight: 8, lines: surroundings::connections(now, manner) },
         Section { weight: 8, lines: surroundings::flows(now, manner) },
@@ -68,7 +68,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 8, lines: surroundings::cloned(now, manner) },
         Section { weight: 8, lines: surroundings::endpoint(view, now, manner) },
         Section { weight: 5, lines: surroundings::passages(view, now, manner) },
-        Section { weight: 6, lines: times(view, now, manner) },
+        Section { weight: 6, lines: times(view, now, manner, width) },
         Section { weight: bars, lines: history(view, now, manner, width) },
     ];
     let history_at = sections.len() - 1;
@@ -79,8 +79,8 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: cores, lines: surroundings::load(view, now, manner, width, height) },
         Section { weight: 1, lines: surroundings::queues(view, now, manner, width, height) },
         Section { weight: 3, lines: surroundings::counters(now, manner) },
-        Section { weight: 7, lines: warnings(now, manner) },
-        Section { weight: 8, lines: vec![footer(view, now, manner, width)] },
+        Section { weight: 7, lines: warnings(now, manner, width) },
+        Section { weight: 8, lines: footer(view, now, manner, width) },
     ]);
     let used = |sections: &[Section]| sections.iter().map(|s| s.lines.len()).sum::<usize>();
     let rows = now.search.as_ref().map_or(now.streams.len(), |search| search.rows.len());
@@ -129,6 +129,65 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         lines.push(Line::default());
     }
     lines.extend(footer);
+    lines.into_iter().map(|line| within(line, manner, width)).collect()
+}
+
+/// A line that says where it is cut, between words, if it is wider than the terminal.
+fn within(line: Line<'static>, manner: Manner, width: usize) -> Line<'static> {
+    let columns = |span: &Span| span.content.chars().count();
+    if line.spans.iter().map(columns).sum::<usize>() <= width {
+        return line;
+    }
+    let sign = if manner.unicode { "…" } else { "..." };
+    let mut room = width.saturating_sub(sign.chars().count());
+    let mut cut = Line::default().style(line.style);
+    for span in line.spans {
+        let count = columns(&span);
+        if count <= room {
+            room -= count;
+            cut.spans.push(span);
+            continue;
+        }
+        let begin: String = span.content.chars().take(room).collect();
+        // In the middle of a word only if there is but one.
+        let end = begin.rfind(' ').unwrap_or(begin.len());
+        cut.spans.push(Span::styled(begin.get(..end).unwrap_or_default().trim_end().to_owned(), span.style));
+        break;
+    }
+    cut.spans.push(Span::raw(sign));
+    cut
+}
+
+/// Cells of a table's line, each with its width, as many as fit behind `before` columns: a number is shown whole or not.
+fn cells<const N: usize>(before: usize, all: [(usize, String); N], width: usize) -> String {
+    let mut out = String::new();
+    let mut at = before;
+    for (n, (room, text)) in all.into_iter().enumerate() {
+        let apart = usize::from(n > 0);
+        at += apart + room.max(text.chars().count());
+        if at > width {
+            break;
+        }
+        out += &format!("{:apart$}{text:>room$}", "");
+    }
+    out
+}
+
+/// A text on as many lines as it needs, each but the first behind so many spaces; at most `most` of them, the last of which then
+/// says that there is more.
+fn folded(text: &str, indent: usize, width: usize, most: usize, manner: Manner) -> Vec<String> {
+    let whole = report::text::fold(text, indent, width);
+    let mut lines: Vec<String> = whole.lines().map(str::to_owned).collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        let sign = if manner.unicode { " …" } else { " ..." };
+        if let Some(last) = lines.last_mut() {
+            while last.chars().count() + sign.chars().count() > width && last.trim().contains(' ') {
+                last.truncate(last.rfind(' ').unwrap_or(0));
+            }
+            *last += sign;
+        }
+    }
     lines
 }
 
@@ -164,24 +223,24 @@ fn label(text: &str, manner: Manner) -> Span<'static> {
     Span::styled(format!("{text:<LABEL$}"), manner.label())
 }
 
-fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+fn rates(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
     if now.endpoint.is_some() {
         // Its sockets count bytes and transactions, no frames.
         return Vec::new();
     }
-    let head = format!(
-        "{:LABEL$}{:>17} {:>11} {:>13} {:>13} {:>11}",
-        "", "frames", "now", "layer 2", "layer 1", "whole run"
-    );
-    let mut lines = vec![Line::styled(head, manner.label())];
+    let row = |texts: [String; 5]| {
+        let [frames, now, l2, l1, run] = texts;
+        cells(LABEL, [(17, frames), (11, now), (13, l2), (13, l1), (11, run)], width)
+    };
+    let head = row(["frames", "now", "layer 2", "layer 1", "whole run"].map(str::to_owned));
+    let mut lines = vec![Line::styled(format!("{:LABEL$}{head}", ""), manner.label())];
     let average = |frames: u64| {
         let seconds = now.at_ns as f64 / 1e9;
         if seconds > 0.0 { frame_rate(frames as f64 / seconds) } else { String::new() }
     };
     if let Some(intended) = now.intended {
         let rate = view.rate(|m| m.intended).map_or(String::new(), frame_rate);
-        let text =
-            format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(intended), "", "", average(intended));
+        let text = row([count(intended), rate, String::new(), String::new(), average(intended)]);
         lines.push(Line::from(vec![label("intended", manner), text.into()]));
     }
     let sent = match now.title.command.as_str() {
@@ -195,21 +254,15 @@ fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
         let Some(total) = total else { continue };
         let (frames, bytes) = rates.unwrap_or_default();
         let (l2, l1) = (bytes * 8.0, (bytes + frames * L1_OVERHEAD) * 8.0);
-        let text = format!(
-            "{:>17} {:>11} {:>13} {:>13} {:>11}",
-            count(total.frames),
-            frame_rate(frames),
-            bit_rate(l2),
-            bit_rate(l1),
-            average(total.frames)
-        );
+        let text =
+            row([count(total.frames), frame_rate(frames), bit_rate(l2), bit_rate(l1), average(total.frames)]);
         lines.push(Line::from(vec![label(name, manner), text.into()]));
     }
     if let Some(lost) = now.lost {
         let of = now.tx.or(now.rx).map_or(0, |count| count.frames).max(lost);
         let ratio = if of == 0 { 0.0 } else { lost as f64 / of as f64 };
         let rate = view.rate(|m| m.lost).map_or(String::new(), frame_rate);
-        let text = format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(lost), "", "", percent(ratio));
+        let text = row([count(lost), rate, String::new(), String::new(), percent(ratio)]);
         let style = if lost > 0 { manner.alarm() } else { Style::new() };
         lines.push(Line::from(vec![label("lost", manner), Span::styled(text, style)]));
     }
@@ -229,7 +282,11 @@ fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
 }
 
 /// Percentiles of the last second and of the run, side by side.
-fn times(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+fn times(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
+    let row = |[now, run]: [[String; 4]; 2]| {
+        let ([a, b, c, d], [e, f, g, h]) = (now, run);
+        cells(LABEL, [a, b, c, d, e, f, g, h].map(|text| (8, text)), width)
+    };
     let mut lines = Vec::new();
     let before = view.before();
     type Of = fn(&Snapshot) -> Option<&Histogram>;
@@ -238,20 +295,16 @@ fn times(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     for (name, of) in rows {
         let Some(run) = of(now).filter(|histogram| !histogram.is_empty()) else { continue };
         let second = before.and_then(of).map_or_else(|| run.clone(), |before| run.since(before));
-        let cells = |h: &Histogram| -> String {
-            if h.is_empty() {
-                return format!("{:>8} {:>8} {:>8} {:>8}", "-", "-", "-", "-");
-            }
-            let [p50, p99, p999, max] = [h.p50(), h.p99(), h.p999(), h.max()].map(time);
-            format!("{p50:>8} {p99:>8} {p999:>8} {max:>8}")
+        let of = |h: &Histogram| match h.is_empty() {
+            true => ["-"; 4].map(str::to_owned),
+            false => [h.p50(), h.p99(), h.p999(), h.max()].map(time),
         };
-        let text = format!("{} {}", cells(&second), cells(run));
+        let text = row([of(&second), of(run)]);
         lines.push(Line::from(vec![label(name, manner), text.into()]));
     }
     if !lines.is_empty() {
-        let cells =
-            |when: &str| format!("{:>8} {:>8} {:>8} {:>8}", format!("{when} p50"), "p99", "p99.9", "max");
-        let head = format!("{:LABEL$}{} {}", "", cells("now"), cells("run"));
+        let of = |when: &str| [&format!("{when} p50"), "p99", "p99.9", "max"].map(str::to_owned);
+        let head = format!("{:LABEL$}{}", "", row([of("now"), of("run")]));
         lines.insert(0, Line::styled(head, manner.label()));
     }
     lines
@@ -350,25 +403,26 @@ fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usiz
     rows -= usize::from(told);
     let first = view.scroll.min(all.len().saturating_sub(rows.max(1)));
     let beyond = now.streams_beyond;
-    let head = format!(
-        "{:<name_room$} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
-        "stream", "received", "now", "lost", "lost", "mean", "max"
-    );
+    let row = |name: &str, [received, now, lost, share, mean, max]: [String; 6]| {
+        let all = [(13, received), (10, now), (11, lost), (8, share), (8, mean), (8, max)];
+        format!("{name:<name_room$} {}", cells(name_room + 1, all, width))
+    };
+    let head = row("stream", ["received", "now", "lost", "lost", "mean", "max"].map(str::to_owned));
     let mut lines = vec![Line::styled(head, manner.label())];
     for (stream, rate) in all.iter().skip(first).take(rows) {
         let name = name_of(stream, name_room);
         let sent = stream.received.frames - stream.duplicated.min(stream.received.frames) + stream.lost;
         let ratio = if sent == 0 { 0.0 } else { stream.lost as f64 / sent as f64 };
         let nanoseconds = |ns: Option<u64>| ns.map_or(String::from("-"), time);
-        let text = format!(
-            "{name:<name_room$} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
+        let values = [
             count(stream.received.frames),
             frame_rate(*rate),
             count(stream.lost),
             percent(ratio),
             nanoseconds(stream.mean_latency_ns.map(|ns| ns as u64)),
-            nanoseconds(stream.max_latency_ns)
-        );
+            nanoseconds(stream.max_latency_ns),
+        ];
+        let text = row(&name, values);
         lines.push(Line::styled(text, if stream.lost > 0 { manner.alarm() } else { Style::new() }));
     }
     if told {
@@ -381,14 +435,23 @@ fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usiz
     lines
 }
 
-fn warnings(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
-    let line = |text: &String| {
-        Line::from(vec![
-            Span::styled(format!("{:<LABEL$}", "warning"), manner.alarm()),
-            printable(text).into(),
-        ])
-    };
-    let mut lines: Vec<_> = now.warnings.iter().take(2).map(line).collect();
+/// Lines that a warning, or an answer to a key, has at most.
+const MOST_OF_A_TEXT: usize = 4;
+
+fn warnings(now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for warning in now.warnings.iter().take(2) {
+        let text = format!("{:<LABEL$}{}", "warning", printable(warning));
+        for (n, line) in folded(&text, LABEL, width, MOST_OF_A_TEXT, manner).into_iter().enumerate() {
+            lines.push(match line.strip_prefix("warning  ").filter(|_| n == 0) {
+                Some(rest) => Line::from(vec![
+                    Span::styled(format!("{:<LABEL$}", "warning"), manner.alarm()),
+                    rest.to_owned().into(),
+                ]),
+                None => Line::from(line),
+            });
+        }
+    }
     if now.warnings.len() > 2 {
         let more = format!("{:LABEL$}and {} more; all are in the result", "", now.warnings.len() - 2);
         lines.push(Line::from(more));
@@ -396,14 +459,16 @@ fn warnings(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     lines
 }
 
-fn footer(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Line<'static> {
+/// The keys, or an answer to the last one.
+fn footer(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     if view.quitting {
-        return Line::styled(" ending: waiting for what is on its way", bold);
+        return vec![Line::styled(" ending: waiting for what is on its way", bold)];
     }
     if let Some(note) = &view.note {
-        let text: String = format!(" {}", printable(note)).chars().take(width).collect();
-        return Line::styled(text, manner.style(Color::Yellow).add_modifier(Modifier::BOLD));
+        let style = manner.style(Color::Yellow).add_modifier(Modifier::BOLD);
+        let lines = folded(&format!(" {}", printable(note)), 1, width, MOST_OF_A_TEXT, manner);
+        return lines.into_iter().map(|line| Line::styled(line, style)).collect();
     }
     let mut keys = vec!["q quit".to_owned()];
     if now.title.hands.no_pause.is_none() {
@@ -413,13 +478,27 @@ fn footer(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Line<'st
         keys.push("+ - rate".to_owned());
     }
     if !now.streams.is_empty() {
-        keys.push(format!("up/down streams  s by {}", view.order.name()));
+        keys.extend(["up/down streams".to_owned(), format!("s by {}", view.order.name())]);
     }
     keys.push("? help".to_owned());
-    Line::styled(format!(" {}", keys.join("   ")), bold)
+    let mut lines = vec![String::new()];
+    for key in keys {
+        let Some(line) = lines.last_mut() else { break };
+        let apart = if line.is_empty() { " " } else { "   " };
+        if !line.is_empty() && line.chars().count() + apart.len() + key.chars().count() > width {
+            lines.push(format!(" {key}"));
+        } else {
+            *line += &format!("{apart}{key}");
+        }
+    }
+    lines.into_iter().map(|line| Line::styled(line, bold)).collect()
 }
 
-fn help(now: &Snapshot, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+/// What stands before a key's meaning.
+const KEY: usize = 12;
+
+/// The help, from its `scroll`-th line on where not all has room.
+fn help(now: &Snapshot, scroll: usize, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut text: Vec<String> = [
         "",
         " q, Ctrl-C  end the run, and print its result; Ctrl-C again ends at once",
@@ -441,12 +520,28 @@ fn help(now: &Snapshot, manner: Manner, width: usize, height: usize) -> Vec<Line
     .map(str::to_owned)
     .into();
     for (what, why) in [("pause", &now.title.hands.no_pause), ("+ and -", &now.title.hands.no_rate)] {
-        text.extend(why.iter().map(|why| format!(" {what}: not here: {}", printable(why))));
+        text.extend(why.iter().map(|why| format!(" {what:<11}not here: {}", printable(why))));
     }
-    let mut lines = vec![title(now, manner, width)];
-    lines.extend(text.into_iter().map(Line::from));
-    lines.truncate(height);
-    lines
+    let mut lines: Vec<String> =
+        text.iter().flat_map(|line| folded(line, KEY.min(width / 4), width, usize::MAX, manner)).collect();
+    let room = height.saturating_sub(1);
+    if lines.len() > room {
+        // Lines that only part others are the first to go.
+        lines.retain(|line| !line.is_empty());
+    }
+    let mut drawn = vec![title(now, manner, width)];
+    if lines.len() > room && room > 1 {
+        let rows = room - 1;
+        let first = scroll.min(lines.len() - rows);
+        drawn.extend(lines.iter().skip(first).take(rows).map(|line| Line::from(line.clone())));
+        let told =
+            format!(" {} to {} of {} lines; up down: the others", first + 1, first + rows, lines.len());
+        drawn.push(within(Line::styled(told, manner.label()), manner, width));
+    } else {
+        drawn.extend(lines.into_iter().map(Line::from));
+    }
+    drawn.truncate(height);
+    drawn
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ const NOW_NS: u64 = 1_000_000_000;
 const COLUMN_NS: u64 = 500_000_000;
 /// Columns kept: as many as a wide terminal has.
 const COLUMNS: usize = 400;
+/// The help has hardly more lines, however narrow the terminal is.
+const MOST_OF_HELP: usize = 60;
 
 /// One column of the history: rates in frames a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -79,6 +81,8 @@ pub struct View {
     pub order: Order,
     pub scroll: usize,
     pub help: bool,
+    /// The help's first line that is shown.
+    pub help_scroll: usize,
     pub quitting: bool,
     /// An answer to the last key.
     pub note: Option<String>,
@@ -160,6 +164,7 @@ impl View {
             }
             Key::Help => {
                 self.help = !self.help;
+                self.help_scroll = 0;
                 return None;
             }
             Key::Back => {
@@ -169,6 +174,14 @@ impl View {
             Key::Order => {
                 self.order = self.order.next();
                 self.scroll = 0;
+                return None;
+            }
+            Key::Down(by) if self.help => {
+                self.help_scroll = (self.help_scroll + by).min(MOST_OF_HELP);
+                return None;
+            }
+            Key::Up(by) if self.help => {
+                self.help_scroll = self.help_scroll.saturating_sub(by);
                 return None;
             }
             Key::Down(by) => {

@@ -112,7 +112,7 @@ fn carry_out(
     let sends = Job {
         count: pace.count,
         duration: pace.duration,
-        catch_up: pace.catch_up,
+        catch_up: pace.catching_up(place.as_slice()),
         spin: pace.spin,
         stamps: shared::stamps(metering.how.clock),
         ..Job::of(source)
@@ -127,6 +127,7 @@ fn carry_out(
         round_trip: job.round_trip,
         capture: job.meter.capture.clone(),
         cpus,
+        priority: pace.priority(facts.paced),
         session,
         ..Setup::of("send", shared::open_by(&through, false)?, sends, longest)
     })

@@ -39,7 +39,9 @@ fn options(args: &Measure, place: &Place) -> Result<meter::Options> {
         tags_taken_out: shared::takes_tags_out(place),
         tags_told: shared::tells_tags(place),
         // What is to be dropped only XDP can keep from the host.
-        not_by_xdp: run::not_by_xdp(place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
+        not_by_xdp: run::not_by_xdp(place, place.interface.mtu as usize + 14)
+            .or_else(|| run::on_loopback(place))
+            .filter(|_| !args.drop),
         ..meter::Options::default()
     };
     let takes =
@@ -94,8 +96,10 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
     let place = Place::find(&args.on)?;
     // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
-    if args.how != How::Packet || args.drop {
-        place.guard(&session.consent.yes_disrupt)?;
+    match args.drop {
+        true => place.guard_taking(&session.consent.yes_disrupt, Some("leave out `.drop`"))?,
+        false if args.how != How::Packet => place.guard(&session.consent.yes_disrupt)?,
+        false => {}
     }
     shared::measurable(&place)?;
     let options = options(args, &place)?;
@@ -132,8 +136,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let watched = session.watch(&mut panel, duration, |_| look(&meter, count));
     session.board.end();
     if !meter.is_attached() {
-        let what = format!("{} was removed, or the meter detached from it by force", place.spec);
-        report.result.verdict.fall_short(Code::InterfaceGone, what);
+        report.result.verdict.fall_short(Code::InterfaceGone, place.why_ended("the meter"));
     }
     following.end(None, &mut report);
     carrier::warn(&mut report);

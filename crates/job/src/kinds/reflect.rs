@@ -23,7 +23,13 @@ impl Run for spec::Reflect {
 fn run(args: &Reflect, session: &Session) -> Result<Report> {
     let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
     let place = Place::find(&args.on)?;
-    place.guard(&session.consent.yes_disrupt)?;
+    match args.only_signed {
+        true => place.guard(&session.consent.yes_disrupt)?,
+        false => place.guard_taking(
+            &session.consent.yes_disrupt,
+            Some("send back what is signed only, by `.only_signed`"),
+        )?,
+    }
     shared::measurable(&place)?;
     let options = Options {
         mode: if args.generic { Mode::XdpGeneric } else { Mode::Auto },
@@ -68,10 +74,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     let verdict = &mut report.result.verdict;
     if detached {
-        verdict.fall_short(
-            Code::InterfaceGone,
-            format!("{} was removed, or the reflector detached from it by force", place.spec),
-        );
+        verdict.fall_short(Code::InterfaceGone, place.why_ended("the reflector"));
     } else {
         compare(&mut report, &place, mode, &done, &mut leaving);
     }

@@ -76,6 +76,8 @@ pub struct Settings {
     pub between_learns: Option<bool>,
     /// The packets that are sent of each file.
     pub packets: Option<Selection>,
+    /// Of a preloaded capture, so many frames at most.
+    pub first: Option<u64>,
     /// How long it is from one pass to the next.
     pub seam: Seam,
     /// Longer waits between two frames are cut to this.
@@ -161,6 +163,7 @@ impl Settings {
             lab: None,
             between_learns: None,
             packets: None,
+            first: None,
             seam: Seam::MeanGap,
             longest_gap: None,
             whole_length: false,
@@ -293,6 +296,7 @@ impl Settings {
                 },
             },
             packets: self.packets.clone(),
+            first: self.first,
             seam: self.seam,
             longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
             whole_length: self.whole_length,
@@ -470,11 +474,12 @@ pub fn replay(
         ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
     session.heed();
+    let priority = settings.pace.priority(source.facts().paced);
     let job = Job {
         source,
         count: total,
         duration: settings.pace.duration,
-        catch_up: settings.pace.catch_up,
+        catch_up: settings.pace.catching_up(&tx),
         spin: settings.pace.spin,
         stamps: shared::stamps(settings.metering.how.clock),
     };
@@ -503,6 +508,7 @@ pub fn replay(
         round_trip: settings.metering.round_trip,
         capture: settings.metering.how.capture.clone(),
         cpus,
+        priority,
         warnings,
         damage,
         truncated,

@@ -113,7 +113,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let job = Job {
         count,
         duration,
-        catch_up: pace.catch_up,
+        catch_up: pace.catching_up(&tx),
         spin: pace.spin,
         stamps: shared::stamps(args.meter.clock),
         ..Job::program(program)
@@ -129,6 +129,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         round_trip: args.round_trip,
         capture: args.meter.capture.clone(),
         cpus,
+        priority: pace.priority(paced),
         warnings,
         session,
         ..Setup::of("send", shared::open_by(&through, false)?, job, longest)

@@ -5,7 +5,7 @@ use crate::cores::{self, Taken};
 use crate::place::Place;
 use crate::sides::Sides;
 use anyhow::{Context as _, Result, bail};
-use engine::Priority;
+use engine::{CatchUp, Priority};
 use report::RequestedRate;
 use spec::{Clock, Cores, Engine, How, Side, Timestamps};
 use std::sync::Arc;
@@ -29,27 +29,57 @@ pub struct Pace {
     pub duration: Option<Duration>,
     /// So many frames.
     pub count: Option<u64>,
-    /// After a stall, at most so many times the rate.
-    pub catch_up: f64,
+    /// After a stall, at most so many times the rate; 1: nothing is caught up. `None`: as the link allows.
+    pub catch_up: Option<f64>,
     /// Never sleep.
     pub spin: bool,
+    /// Never go before other programs.
+    pub no_real_time: bool,
+}
+
+impl Pace {
+    /// How to catch up on the way by `places`.
+    pub fn catching_up(&self, places: &[Place]) -> CatchUp {
+        match self.catch_up {
+            Some(times) if times <= NOTHING => CatchUp::Never,
+            Some(times) => CatchUp::Times(times),
+            // Of several the slowest.
+            None => CatchUp::by_link(places.iter().filter_map(speed).min()),
+        }
+    }
+
+    /// Of senders whose frames have times, or have none. Those that send as fast as it goes need all of their CPU always, and
+    /// leave it to the kernel what that takes from others.
+    pub fn priority(&self, paced: bool) -> Priority {
+        if paced && !self.no_real_time { Priority::AsNeeded } else { Priority::Ordinary }
+    }
+}
+
+/// The value of `catch_up` by which nothing is.
+const NOTHING: f64 = 1.0;
+
+/// The speed of a link, as far as catching up is concerned: what virtual devices state keeps nobody to it.
+fn speed(place: &Place) -> Option<u64> {
+    let stated = place.bits_per_second()?;
+    Some(if place.is_virtual() { stated.max(engine::pacer::UNKNOWN_LINK) } else { stated })
 }
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { rate: None, duration: None, count: None, catch_up: 2.0, spin: false }
+        Pace { rate: None, duration: None, count: None, catch_up: None, spin: false, no_real_time: false }
     }
 }
 
 impl From<spec::Pace> for Pace {
     fn from(asked: spec::Pace) -> Pace {
-        let spec::Pace { rate, duration, count, catch_up, spin } = asked;
+        let spec::Pace { rate, duration, count, catch_up, spin, no_real_time } = asked;
         Pace {
             rate: rate.as_deref().copied(),
             duration: duration.as_deref().copied(),
             count: count.as_deref().copied(),
-            catch_up: catch_up.unwrap_or(Pace::default().catch_up),
+            catch_up,
             spin,
+            no_real_time,
         }
     }
 }
@@ -205,10 +235,22 @@ pub fn measuring_place(
         bail!("`.engine` null sends nothing, so {option} has nothing to measure: leave one of them out");
     }
     let place = Place::find(spec)?;
-    // What arrives is dropped: that would cut the user off as well as sending would.
-    place.guard(&through.yes_disrupt)?;
+    // What arrives is dropped, unless it is to pass: that would cut the user off as well as sending would, and what else this
+    // host is connected with.
+    guard_measuring(&place, metering, through)?;
     metered(place, metering, paced).map(Some)
 }
+
+/// Refuses to measure where the user depends on what arrives.
+fn guard_measuring(place: &Place, metering: &Metering, through: &Through) -> Result<()> {
+    match metering.how.pass {
+        true => place.guard(&through.yes_disrupt),
+        false => place.guard_taking(&through.yes_disrupt, Some(LET_PASS)),
+    }
+}
+
+/// What takes nothing from the host that is measured at.
+const LET_PASS: &str = "let it pass, by `.pass`";
 
 /// The same for a place that is known.
 ///
@@ -252,7 +294,7 @@ pub fn second(
     }
     if let Some(spec) = &two.measure2 {
         let at = Place::find(spec)?;
-        at.guard(&through.yes_disrupt)?;
+        guard_measuring(&at, metering, through)?;
         rx.push(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?);
     }
     if metering.measure.is_some() && two.measure2.is_none() {
@@ -455,8 +497,10 @@ pub fn draw_seed() -> u64 {
 /// # Errors
 /// Which limit makes no sense.
 pub fn check_pace(pace: &Pace) -> Result<()> {
-    if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
-        bail!("`.catch_up` {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
+    if let Some(times) = pace.catch_up
+        && !(times.is_finite() && (times >= 1.2 || times == NOTHING))
+    {
+        bail!("`.catch_up` {times}: give 1.2 or more (times the rate asked for), or 1 to catch nothing up");
     }
     Ok(())
 }

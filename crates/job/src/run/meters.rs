@@ -40,7 +40,9 @@ pub struct Part {
 /// Starts to count frames of up to `longest` bytes at an interface. Says, too, what the user must know of how they are
 /// measured there.
 pub fn attach(place: &Place, options: &meter::Options, longest: usize) -> Result<(Meter, Option<String>)> {
-    let options = meter::Options { not_by_xdp: not_by_xdp(place, longest), ..options.clone() };
+    let passing = || on_loopback(place).filter(|_| options.action == meter::Action::Pass);
+    let options =
+        meter::Options { not_by_xdp: not_by_xdp(place, longest).or_else(passing), ..options.clone() };
     let name = &place.interface.name;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
@@ -61,6 +63,17 @@ pub fn not_by_xdp(place: &Place, longest: usize) -> Option<String> {
         format!(
             "with an XDP program {}'s driver, virtio_net, loses frames of more than {ONE_BUFFER} bytes on arrival, until \
              each of its buffers has been used once",
+            place.spec
+        )
+    })
+}
+
+/// Why no XDP program is attached to a loopback unless it is asked for, where frames are only counted: it has no driver that runs one,
+/// and the kernel would make a copy of all that this host's programs say to each other.
+pub fn on_loopback(place: &Place) -> Option<String> {
+    place.interface.loopback.then(|| {
+        format!(
+            "{} is a loopback, where an XDP program would slow down what this host says to itself",
             place.spec
         )
     })

@@ -8,12 +8,13 @@ use super::received::{add, fill_measured, list_streams, stream};
 use super::{Setup, background, ports, trust};
 use crate::carrier;
 use crate::place::Place;
+use engine::pacer::{self, MOST_BURST};
 use engine::source::Oddities;
-use engine::{Counts, Ended, Job, LATE_NS, Merged, Sent};
-use port::tx::TxCounters;
+use engine::{Counts, Ended, Had, Job, LATE_NS, Merged, Sent};
+use port::tx::{TxCounters, TxError};
 use report::{
-    CatchUp, Code, Core, Distribution, Flows, Loss, Pacing, Report, RxInterface, Sentence, Stream, Totals,
-    Tx, TxInterface, Warnings, units,
+    CatchUp, Code, Core, Distribution, Flows, HostCounter, Loss, Pacing, Report, RxInterface, Sentence,
+    Stream, Totals, Tx, TxInterface, Warnings, units,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -90,9 +91,15 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
                 stalls: kept.stalls,
                 longest_stall_ns: kept.longest_stall_ns,
                 frames: kept.catch_up_frames,
-                rate_limit_ratio: setup.job.catch_up,
+                rate_limit_ratio: setup.job.catch_up.times(),
+                limit_bits_per_second: setup.job.catch_up.link(),
+                limit_burst_frames: setup.job.catch_up.link().map(|_| MOST_BURST as u64),
+                most_in_1ms: kept.most_in_1ms,
+                most_received_in_1ms: None,
                 abandoned_ns: kept.put_off_ns,
             }),
+            priority: Some(priority(kept.had)),
+
             waiting: kept.waits.map(|waits| if waits.slept > 0 { "slept" } else { "spun" }.to_owned()),
             wake_up_p99_ns: kept.waits.and_then(|waits| waits.wake_up_p99_ns),
             ..Pacing::default()
@@ -177,11 +184,28 @@ fn cores(run: &Outcome<'_>) -> Vec<Core> {
     let duration = run.sent().duration_ns;
     let rows = run.setup.cpus.iter().zip(&run.merged.shares).filter_map(|(cpu, share)| {
         // A program in the kernel also waits for its start.
-        let cpu_ratio = (duration > 0).then(|| (share.cpu_ns as f64 / duration as f64).min(1.0));
+        let ratio = |ns: u64| (duration > 0).then(|| (ns as f64 / duration as f64).min(1.0));
         let c = &share.counters;
-        Some(Core { core: u32::try_from((*cpu)?).ok()?, frames: c.frames, bytes: c.bytes, cpu_ratio })
+        Some(Core {
+            core: u32::try_from((*cpu)?).ok()?,
+            frames: c.frames,
+            bytes: c.bytes,
+            cpu_ratio: ratio(share.cpu_ns),
+            // What was waited is part of what was used.
+            waiting_ratio: share.spun_ns.and_then(|ns| ratio(ns.min(share.cpu_ns))),
+            others_ratio: share.others_ns.and_then(ratio),
+        })
     });
     rows.collect()
+}
+
+/// What the senders had, in the words of the result.
+fn priority(had: Had) -> String {
+    match had {
+        Had::Ordinary => "ordinary".to_owned(),
+        Had::Nice(value) => format!("nice {value}"),
+        Had::RealTime => "real-time".to_owned(),
+    }
 }
 
 /// What a source showed while it was read.
@@ -537,6 +561,9 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
         );
     }
     ports::fill_rx(report, run, both, &streams);
+    if let Some(catch_up) = report.result.pacing.as_mut().and_then(|pacing| pacing.catch_up.as_mut()) {
+        catch_up.most_received_in_1ms = densest(&measured.arrivals, totals.frames);
+    }
     let hidden = another_run(report, totals.duplicates + totals.late);
     report.warnings.extend(hidden.map(|said| Code::AnotherRun.says(said)));
     list_streams(report, streams);
@@ -553,6 +580,21 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
         }
     }
     (run.setup.round_trip || all_signed).then_some(known)
+}
+
+/// The most frames that arrived within any millisecond, if of all `frames` it is known when they did.
+fn densest(arrivals: &[u64], frames: u64) -> Option<u64> {
+    if frames == 0 || arrivals.len() as u64 != frames {
+        return None;
+    }
+    let mut first = 0;
+    let within = arrivals.iter().enumerate().map(|(last, at)| {
+        while at.saturating_sub(arrivals[first]) >= pacer::WINDOW_NS {
+            first += 1;
+        }
+        last - first + 1
+    });
+    within.max().map(|most| most as u64)
 }
 
 /// How far the gaps between arrivals were from the schedule's: arrival i is that of the frame that was due i-th, because
@@ -620,6 +662,28 @@ pub fn too_long(setup: &Setup) -> Option<TooLong> {
     })
 }
 
+/// Why an interface took no frame any more, where its counter says that it dropped them: at a veth's other end they were too long,
+/// or that end is down. A queue that is full drops nothing.
+fn why_stuck(counters: &[HostCounter], setup: &Setup, fault: &TxError) -> Option<Sentence> {
+    let TxError::Stuck(name, waited_ms) = fault else { return None };
+    let place = setup.tx.iter().find(|place| place.interface.name == *name)?;
+    let dropped = counters
+        .iter()
+        .find(|counter| counter.place == place.spec && counter.name == "tx_dropped" && counter.rise > 0)?;
+    let what = format!(
+        "{} accepted no frame for {waited_ms} ms, and dropped what it was given (tx_dropped rose by {})",
+        place.spec,
+        units::count(dropped.rise)
+    );
+    Some(match too_long(setup) {
+        Some(TooLong { said, remedy }) => Sentence::new(format!("{what}: {said}"), Some(remedy)),
+        None => Sentence::new(
+            format!("{what}: its other end takes no frames of this length, or is down"),
+            Some("compare the MTU of both ends (`ip link`), or give a smaller `.size`"),
+        ),
+    })
+}
+
 /// Did the run do what was asked?
 pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     let (setup, sent) = (run.setup, run.sent());
@@ -632,10 +696,15 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
             Code::Stopped,
             format!("stopped after {}, before all was sent", units::time(sent.duration_ns)),
         ),
-        Ended::Fault(fault) if frames == 0 => {
-            verdict.fail(Code::SenderFailed, run.ended_where() + &fault.to_string())
+        Ended::Fault(fault) => {
+            let why =
+                why_stuck(&report.result.counters, setup, fault).unwrap_or_else(|| fault.to_string().into());
+            let why = why.behind(&run.ended_where());
+            match frames {
+                0 => verdict.fail(Code::SenderFailed, why),
+                _ => verdict.fall_short(Code::SenderFailed, why),
+            }
         }
-        Ended::Fault(fault) => verdict.fall_short(Code::SenderFailed, run.ended_where() + &fault.to_string()),
         Ended::SourceFault(fault) if frames == 0 => {
             verdict.fail(Code::SourceFailed, run.ended_where() + &fault.to_string())
         }

@@ -14,6 +14,7 @@ use snapshot::{Count, Hands, Phase, Request, Snapshot, Title, Worker, machine};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// More intervals than this are joined in pairs.
 const MOST_INTERVALS: usize = 1200;
@@ -33,6 +34,19 @@ struct Sample {
     /// Frames that arrived, without copies.
     arrived: u64,
     numbers: Option<Numbers>,
+}
+
+impl Sample {
+    /// What had left at that moment, for who looks on. A sender counts frames a moment after they left, so that some may have
+    /// arrived which it has not counted: those have been sent. What came beyond all that can have left is others'.
+    fn at_least_sent(&self, total: Option<u64>) -> Count {
+        let most = self.intended.or(total).unwrap_or(u64::MAX);
+        let ahead = self.arrived > self.tx_frames && self.arrived <= most;
+        match ahead {
+            true => Count { frames: self.arrived, bytes: self.tx_bytes.max(self.rx_bytes) },
+            false => Count { frames: self.tx_frames, bytes: self.tx_bytes },
+        }
+    }
 }
 
 /// Of so many streams each is looked at.
@@ -81,7 +95,12 @@ pub struct Watch<'a> {
     disorder: Option<(u64, u64)>,
     /// Frames with bytes behind their signatures.
     trailed: Option<u64>,
+    /// No more frames arrived yet than were sent.
+    awaits: bool,
 }
+
+/// So long a sender may be held up between the kernel's taking a batch and counting it.
+const COUNTED: Duration = Duration::from_millis(100);
 
 /// How long frames that are due and not sent take, at the pace so far: when the schedule is over, they are still to come.
 fn behind(intended: Option<u64>, sent: u64, at_ns: u64) -> u64 {
@@ -133,6 +152,7 @@ impl<'a> Watch<'a> {
             shown: None,
             disorder: None,
             trailed: None,
+            awaits: true,
         }
     }
 
@@ -173,8 +193,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
-        let seen: Option<Measured> = self.meter.map(Meters::snapshot);
+    fn look(
+        &mut self,
+        seen: Option<Measured>,
+        at_ns: u64,
+        (tx_frames, tx_bytes, late): (u64, u64, u64),
+    ) -> Sample {
         let frames = |s: &Measured| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
         let arrived = rx_frames.saturating_sub(seen.as_ref().map_or(0, |s| s.duplicates));
@@ -206,19 +230,33 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// A sender counts frames when the kernel has taken all of a batch, and the first of them may have arrived by then: it is
+    /// waited for, unless it is others' frames that arrive.
+    fn await_count(&mut self, seen: Option<&Measured>, sent: impl Fn() -> u64) {
+        let arrived = seen.map_or(0, |s| if self.round_trip || self.signs { s.signed } else { s.frames });
+        let until = Instant::now() + COUNTED;
+        while self.awaits && sent() < arrived {
+            self.awaits = Instant::now() < until;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Looks at both ends while the workers send.
     pub fn sample(&mut self, workers: &[Control]) {
         // All have the same start; those that have not woken since do not say so yet.
         let Some(started) = workers.iter().map(|w| w.started.load(Relaxed)).filter(|&at| at > 0).min() else {
             return;
         };
-        let at = engine::clock::now().saturating_sub(started);
         if let Some(worker) = workers.first() {
             self.course = worker.throttle.course();
         }
         let sum = |of: fn(&Control) -> &AtomicU64| workers.iter().map(|w| of(w).load(Relaxed)).sum::<u64>();
+        // First what arrived, then what was sent: frames that are looked at later must not seem to have arrived before they left.
+        let seen = self.meter.map(Meters::snapshot);
+        self.await_count(seen.as_ref(), || sum(|w| &w.frames));
         let (frames, bytes, late) = (sum(|w| &w.frames), sum(|w| &w.bytes), sum(|w| &w.late));
-        let sample = self.look(at, frames, bytes, late);
+        let at = engine::clock::now().saturating_sub(started);
+        let sample = self.look(seen, at, (frames, bytes, late));
         self.started = true;
         self.latest = sample;
         if let Some((interim, next)) = &mut self.interim
@@ -298,7 +336,7 @@ impl<'a> Watch<'a> {
             remaining_ns,
             percent: self.course.percent,
             intended: sample.intended,
-            tx: Some(Count { frames: sample.tx_frames, bytes: sample.tx_bytes }),
+            tx: Some(sample.at_least_sent(self.total)),
             rx: metered.then_some(Count { frames: sample.rx_frames, bytes: sample.rx_bytes }),
             lost: metered.then_some(sample.lost),
             lost_by_count_only: metered && self.by_count_only,
@@ -337,7 +375,8 @@ impl<'a> Watch<'a> {
     pub fn finish(&mut self, sent: &Sent) -> Due {
         let late = sent.punctuality.as_ref().map_or(0, |p| p.late);
         let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
-        let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
+        let seen = self.meter.map(Meters::snapshot);
+        let mut last = self.look(seen, at, (sent.counters.frames, sent.counters.bytes, late));
         let due = self.final_offer(sent);
         last.intended = due.intended;
         if self.meter.is_some() {
@@ -447,7 +486,17 @@ fn streams(jobs: &[Job]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::behind;
+    use super::{Count, Sample, behind};
+
+    #[test]
+    fn nobody_sees_more_received_than_sent_but_for_what_others_sent() {
+        let sample =
+            Sample { tx_frames: 90, tx_bytes: 5_400, rx_bytes: 6_000, arrived: 100, ..Sample::default() };
+        let sent = |intended, total| Sample { intended, ..sample }.at_least_sent(total);
+        let ahead = Count { frames: 100, bytes: 6_000 };
+        assert_eq!([sent(Some(100), None), sent(None, Some(100)), sent(None, None)], [ahead; 3]);
+        assert_eq!(sent(Some(99), None), Count { frames: 90, bytes: 5_400 });
+    }
 
     #[test]
     fn a_sender_that_is_behind_its_schedule_needs_longer_than_that() {

@@ -169,7 +169,8 @@ pub fn excuse<'a>(verdicts: impl Iterator<Item = &'a str>) -> String {
         kinds.iter().any(|kind| kinds_of.contains(kind)).then_some(words)
     };
     let said = [
-        of(&[Broken::Shortfall, Broken::Uneven], "the sender did not keep to the load"),
+        of(&[Broken::Shortfall], "the sender did not keep to the load"),
+        of(&[Broken::Uneven], "this machine, which the device shares, was held up"),
         of(&[Broken::Receiver], "the tester's own receiver lost frames"),
         of(&[Broken::Unconfirmed], "nobody confirmed that the frames left the tester"),
         of(&[Broken::LatencyUnknown], "no latency could be taken"),

@@ -8,6 +8,7 @@
 mod blame;
 pub mod floor;
 pub mod goal;
+mod looks;
 mod offer;
 mod outcome;
 mod ports;

@@ -6,12 +6,14 @@ use super::offer::Offer;
 use anyhow::{Result, bail};
 use report::{LatencyClock, Report};
 use traffic::Schedule;
-use trial::{FrameToFrame, Latency, Outcome};
+use trial::{FrameToFrame, Latency, Look, Outcome, Parts, parts};
 
 /// A run that took this much longer than its schedule did not offer the load.
 const LONGER: f64 = 0.001;
 /// And by this, which a batch's last frames may take.
 const LONGER_NS: f64 = 1e6;
+/// A device that keeps frames for longer is not excused for longer.
+const LONGEST_QUEUE_NS: u64 = 50_000_000;
 /// So long a packet thread waits on a quiet machine, too.
 const MOMENT_NS: u64 = 1_000_000;
 
@@ -31,6 +33,8 @@ pub struct Around<'a> {
     pub in_a_lab: bool,
     /// There, how long the kernel's packet threads waited for processors meanwhile.
     pub machine_waited_ns: u64,
+    /// There, what was seen meanwhile; none where nobody looked.
+    pub looks: &'a [Look],
     /// Into a device of the lab frames go without a wire: what its full input queue refuses would be lost on one.
     pub lab_device: bool,
 }
@@ -105,6 +109,7 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         _ => frames_in(machine_waited_ns, offer),
     };
     uneven = uneven.saturating_add(frames_meanwhile).min(intended);
+    let parts = in_parts(around, offer, sent - received, latency.as_ref());
     Ok(Outcome {
         intended: intended.max(sent),
         sent,
@@ -112,6 +117,8 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
         reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
         uneven,
+        excused: parts.excused,
+        steady: parts.sure,
         missed: missed(report, receivers, lab_device),
         // Nothing stands between the sender and a lab's device: what did not leave was refused by the device.
         unconfirmed: if lab_device { 0 } else { unconfirmed(report) },
@@ -120,6 +127,15 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         outage_ns: None,
         lost_at_end: 0,
     })
+}
+
+/// What the parts of the trial say, where it was looked at and frames come evenly.
+fn in_parts(around: &Around<'_>, offer: &Offer, lost: u64, latency: Option<&Latency>) -> Parts {
+    let Schedule::Frames { frames, per_ns } = offer.schedule else { return Parts::default() };
+    let per_second = frames as f64 * 1e9 / per_ns.max(1) as f64;
+    // A full queue makes nearly all wait as long as it takes to drain.
+    let drains_ns = latency.map_or(0, |latency| latency.p90_ns.min(LONGEST_QUEUE_NS));
+    parts(around.looks, lost, per_second, drains_ns)
 }
 
 /// Frames that are due in so much of the offer's time, and one; all there are where that is not even.
@@ -181,6 +197,8 @@ pub fn add(sum: &mut Outcome, one: &Outcome) {
     sum.duplicated += one.duplicated;
     sum.reordered += one.reordered;
     sum.uneven += one.uneven;
+    sum.excused += one.excused;
+    sum.steady += one.steady;
     // A way's own: it excuses nothing of another's loss.
     sum.missed += one.missed.min(one.lost());
     sum.unconfirmed += one.unconfirmed.min(one.lost().saturating_sub(one.missed));
@@ -240,6 +258,7 @@ mod tests {
             signatures: 5..6,
             in_a_lab: false,
             machine_waited_ns: 0,
+            looks: &[],
             lab_device: false,
         };
         let mut outcome = Outcome::default();
@@ -287,6 +306,7 @@ mod tests {
                 signatures: 5..6,
                 in_a_lab: true,
                 machine_waited_ns,
+                looks: &[],
                 lab_device: true,
             };
             let outcome = outcome_of(&report, &offer, &around).expect("an outcome");

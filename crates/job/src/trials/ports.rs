@@ -267,10 +267,13 @@ impl Ports {
         for (number, (on, measure)) in on.into_iter().zip(measured).enumerate() {
             let mut macs = [Mac::default(); 2];
             let mut ends = Vec::new();
-            for (mac, spec) in macs.iter_mut().zip([on, measure]) {
+            for (mac, (spec, measures)) in macs.iter_mut().zip([(on, bench.both_ways), (measure, true)]) {
                 let located = ::lab::resolve(spec)?;
                 let place = Place::at(spec.clone(), again(&located)?)?;
-                place.guard(&consent.yes_disrupt)?;
+                match measures {
+                    true => place.guard_taking(&consent.yes_disrupt, None)?,
+                    false => place.guard(&consent.yes_disrupt)?,
+                }
                 crate::kinds::shared::measurable(&place)?;
                 *mac = Mac(place.interface.mac.with_context(|| format!("{spec} has no Ethernet address"))?);
                 ends.push((located, spec.clone()));
@@ -316,7 +319,7 @@ impl Ports {
         for (number, spec) in on.iter().enumerate() {
             let located = ::lab::resolve(spec)?;
             let place = Place::at((*spec).clone(), again(&located)?)?;
-            place.guard(&consent.yes_disrupt)?;
+            place.guard_taking(&consent.yes_disrupt, None)?;
             crate::kinds::shared::measurable(&place)?;
             stations.push(Station::at(&place, number, bench.gateway.get(number).map(|mac| **mac))?);
             ends.push((located, (*spec).clone()));

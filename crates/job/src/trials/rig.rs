@@ -1,5 +1,6 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
+use super::looks::Looks;
 pub use super::offer::Offer;
 use super::outcome::{Around, add, outcome_of};
 use super::ports::{Learning, Ports, Sends, Way};
@@ -201,6 +202,11 @@ impl Rig {
         self.board.say(note);
     }
 
+    /// Whose trials they are from now on: can that search look elsewhere where one cannot be judged?
+    pub(super) fn of(&mut self, looks_elsewhere: bool) {
+        self.again.of(looks_elsewhere);
+    }
+
     /// Trials begun.
     pub(super) fn begun(&self) -> u32 {
         self.begun
@@ -257,7 +263,8 @@ impl Rig {
         let mut lacking = Vec::new();
         for (name, place) in self.ports.ways.iter().flat_map(Way::each) {
             let what = match place {
-                Err(_) => "was removed",
+                // It is looked for by its name.
+                Err(_) => "is no longer there (removed or renamed)",
                 Ok(place) if !place.interface.up => "is down",
                 Ok(place) if !place.interface.carrier => "has no carrier",
                 Ok(_) => continue,
@@ -278,6 +285,8 @@ impl Rig {
         }
         let mut repeated = 0;
         self.again.begin();
+        // Of those that said nothing of the device the one that came nearest to it.
+        let mut nearest: Option<Ran> = None;
         loop {
             let mut ran = self.once(offer)?;
             if ran.port_lost.is_some() {
@@ -291,7 +300,18 @@ impl Rig {
                 return Ok(ran);
             }
             let seconds = offer.duration.map(|duration| duration.as_secs_f64());
-            let wait = self.again.after(broken(&ran.outcome), &ran.outcome, seconds);
+            let not_kept = broken(&ran.outcome);
+            let wait = self.again.after(not_kept, &ran.outcome, seconds);
+            if not_kept.is_some_and(Broken::is_the_testers) && !ran.stopped {
+                let far = |ran: &Ran| ran.outcome.testers_ratio();
+                match nearest.take() {
+                    Some(before) if far(&before) <= far(&ran) => ran = before,
+                    _ => {}
+                }
+                if wait.is_some() {
+                    nearest = Some(ran.clone());
+                }
+            }
             match wait {
                 Some(ns) if !ran.stopped => self.pause(Duration::from_nanos(ns)),
                 _ => {
@@ -368,7 +388,7 @@ impl Rig {
         (stop, together): (Arc<AtomicBool>, Option<Member>),
     ) -> Setup {
         let longest = program.longest() as usize;
-        let job = Job { count, duration, catch_up: engine::pacer::NEVER, ..Job::program(program) };
+        let job = Job { count, duration, catch_up: engine::CatchUp::Never, ..Job::program(program) };
         Setup {
             distrusted: self.distrusted.clone(),
             best_effort: true,
@@ -415,7 +435,7 @@ impl Rig {
         &self,
         offer: &Offer,
         stops: &[Arc<AtomicBool>],
-        watches: &[Watch],
+        (watches, looks): (&[Watch], &[Looks]),
         onlookers: &[run::Onlooker],
     ) -> Vec<Result<(Report, Option<u64>)>> {
         let started = Instant::now();
@@ -427,7 +447,7 @@ impl Rig {
                 .iter()
                 .enumerate()
                 .zip(members)
-                .zip(watches)
+                .zip(watches.iter().zip(looks))
                 .map(|(((number, way), member), watch)| {
                     let onlooker = onlookers.get(number).cloned();
                     let job = claims::job();
@@ -477,12 +497,13 @@ impl Rig {
     fn once(&mut self, offer: &Offer) -> Result<Ran> {
         let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
         let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
+        let looks: Vec<_> = self.ports.ways.iter().map(|_| Looks::default()).collect();
         self.begun += 1;
         let rig = &*self;
         let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
         // A core that is halted in each of the sender's rests is given back late.
         let cpus: Vec<usize> = match self.priority {
-            Priority::Ordinary => Vec::new(),
+            Priority::Ordinary | Priority::AsNeeded => Vec::new(),
             Priority::RealTime => {
                 let ways = 0..self.ports.ways.len();
                 ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()
@@ -492,7 +513,7 @@ impl Rig {
         let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
         let mut device = rig.ports.lab.as_ref().map(|lab| DeviceCounters::begin(lab, rig.ports.did()));
         let waited_before = waited_ns();
-        let reports = rig.all_ways(offer, &stops, &watches, &onlookers);
+        let reports = rig.all_ways(offer, &stops, (&watches, &looks), &onlookers);
         let (mut reports, dues): (Vec<_>, Vec<_>) =
             reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
@@ -507,8 +528,11 @@ impl Rig {
         let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
         let ways = self.ports.ways.iter().enumerate().zip(dues);
-        for ((report, ((number, way), due)), watch) in reports.iter().zip(ways).zip(&watches) {
+        for ((report, ((number, way), due)), (watch, looks)) in
+            reports.iter().zip(ways).zip(watches.iter().zip(&looks))
+        {
             let first = self.signature(number);
+            let looks = looks.take();
             let around = Around {
                 receivers: &way.receiver_names().map(String::as_str).collect::<Vec<_>>(),
                 ports: way.width() as u64,
@@ -516,6 +540,7 @@ impl Rig {
                 signatures: first..first + way.streams(),
                 in_a_lab,
                 machine_waited_ns,
+                looks: &looks,
                 lab_device,
             };
             let one = match outcome_of(report, offer, &around) {
@@ -656,7 +681,7 @@ impl Rig {
         way: &Way,
         offer: &Offer,
         (stop, onlooker, member): (Arc<AtomicBool>, Option<run::Onlooker>, Member),
-        watch: &Watch,
+        (watch, looks): (&Watch, &Looks),
     ) -> Result<(Report, Option<u64>)> {
         if let Some(probed) = &self.probed {
             return self.send_to_probe(probed, offer, &stop, onlooker);
@@ -705,7 +730,20 @@ impl Rig {
         let workers = workers as u32;
         let own = first * workers..(first + way.streams()) * workers;
         let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, own.clone(), over);
-        let report = run::run_observed(setup, if offer.closely { Some(&observe) } else { None })?;
+        let senders: Vec<usize> = setup.cpus.iter().copied().flatten().collect();
+        // Of several ports' meters each sees a part of the numbers.
+        let threads = self.packet_threads.as_ref().filter(|_| ports == 1);
+        let look = |meter: &meter::Meter, over: &AtomicBool| {
+            if let Some(threads) = threads {
+                looks.observe(meter, own.clone(), threads, (self.priority, &senders), over);
+            }
+        };
+        let observe: Option<run::Observe<'_>> = match (offer.closely, threads) {
+            (true, _) => Some(&observe),
+            (false, Some(_)) => Some(&look),
+            (false, None) => None,
+        };
+        let report = run::run_observed(setup, observe)?;
         Ok((report, due))
     }
 

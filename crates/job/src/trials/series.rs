@@ -7,9 +7,7 @@ use report::{Code, Note, units};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{
-    Ahead, Bounded, Broken, FrameToFrame, Latency, Outcome, Remaining, Search, Stage, Then, Wanted, bounded,
-};
+use trial::{Ahead, Broken, FrameToFrame, Latency, Outcome, Remaining, Search, Stage, Then, Wanted};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
@@ -105,6 +103,7 @@ impl Series {
 
     /// Carries a search to its end; false when it was interrupted before, or a port was lost.
     pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
+        self.rig.of(search.looks_elsewhere());
         while let Some(wanted) = search.next() {
             if let Some(outcome) = self.earlier(&wanted, how.part)? {
                 search.tell(&outcome);
@@ -187,24 +186,11 @@ impl Series {
         let Some(show) = &self.rig.show else { return };
         let bound = |(nth, (lower, upper))| {
             let goal = self.goals.get(nth);
-            let upper = self.by_device(how.part, goal.unwrap_or(how.goal), (lower, upper));
             snapshot::Bound { goal: goal.map(Goal::text).unwrap_or_default(), lower, upper }
         };
         let bounds: Vec<_> = search.bounds().into_iter().enumerate().map(bound).collect();
         let known = if bounds.is_empty() { (how.known)(search, self) } else { String::new() };
         show.over(shown(row), bounds, known);
-    }
-
-    /// The load that the device failed, of the bounds of a search: trials that say nothing of the device bound nothing.
-    fn by_device(&self, part: &str, goal: &Goal, bounds: (Option<f64>, Option<f64>)) -> Option<f64> {
-        let (passed, failed) = (bounds.0, bounds.1?);
-        let sign = if passed.is_some_and(|passed| passed > failed) { -1.0 } else { 1.0 };
-        let tried = rows_of(&self.rows, part, &self.size_name)
-            .map(|row| (sign * row.load, goal.limits.broken(&outcome_of(row))));
-        match bounded(passed.map(|passed| sign * passed), sign * failed, tried) {
-            Bounded::ByDevice(_) => Some(failed),
-            Bounded::NotDetermined(least) => least.map(|least| sign * least),
-        }
     }
 
     fn say<S>(&self, row: &Trial, search: &S, how: &How<'_, S>, left: Option<Remaining>) {
@@ -221,7 +207,7 @@ impl Series {
             }
         };
         let lost = match row.verdict.as_str() {
-            "passed" => "passed".to_owned(),
+            "passed" => row.verdict_said(),
             "loss" => format!("lost {}", units::percent(row.lost_ratio())),
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
             "sender uneven" => {
@@ -293,6 +279,8 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         duplicated_frames: outcome.duplicated,
         reordered_frames: outcome.reordered,
         uneven_frames: outcome.uneven,
+        excused_frames: outcome.excused,
+        steady_lost_frames: outcome.steady,
         missed_frames: outcome.missed,
         unconfirmed_frames: outcome.unconfirmed,
         latency_ns: outcome.latency.map(|latency| TrialLatency {
@@ -352,6 +340,8 @@ pub fn outcome_of(trial: &Trial) -> Outcome {
         duplicated: trial.duplicated_frames,
         reordered: trial.reordered_frames,
         uneven: trial.uneven_frames,
+        excused: trial.excused_frames,
+        steady: trial.steady_lost_frames,
         missed: trial.missed_frames,
         unconfirmed: trial.unconfirmed_frames,
         latency: trial.latency_ns.map(|latency| Latency {

@@ -6,6 +6,8 @@
 //! 1651 was the truth. The scheduler counts what each thread waited (Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat).
 
 use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// The threads of this machine, one for each CPU.
@@ -26,11 +28,34 @@ impl PacketThreads {
         PacketThreads { schedstats: processes.filter_map(ours).collect() }
     }
 
+    /// The same to be read often.
+    pub fn open(&self) -> Option<OpenThreads> {
+        let files: Option<Vec<File>> = self.schedstats.iter().map(|path| File::open(path).ok()).collect();
+        files.filter(|files| !files.is_empty()).map(OpenThreads)
+    }
+
     /// Nanoseconds that they waited since the machine's start, ready to run, in all; `None` where nobody counts.
     pub fn waited_ns(&self) -> Option<u64> {
         let waits: Option<Vec<u64>> =
             self.schedstats.iter().map(|path| waited(&fs::read_to_string(path).ok()?)).collect();
         waits.filter(|waits| !waits.is_empty()).map(|waits| waits.iter().sum())
+    }
+}
+
+/// Their statistics, opened.
+#[derive(Debug)]
+pub struct OpenThreads(Vec<File>);
+
+impl OpenThreads {
+    /// As [`PacketThreads::waited_ns`].
+    pub fn waited_ns(&self) -> Option<u64> {
+        let mut sum = 0;
+        for file in &self.0 {
+            let mut text = [0u8; 96];
+            let length = file.read_at(&mut text, 0).ok()?;
+            sum += waited(std::str::from_utf8(text.get(..length)?).ok()?)?;
+        }
+        Some(sum)
     }
 }
 
@@ -56,9 +81,13 @@ mod tests {
             assert_eq!(threads.schedstats.len(), processors);
             let (before, after) = (threads.waited_ns(), threads.waited_ns());
             assert!(before.is_some() && before <= after);
+            let open = threads.open().expect("files");
+            let (now, later) = (open.waited_ns(), open.waited_ns());
+            assert!(after <= now && now <= later && now.is_some());
         } else {
             assert_eq!(threads.waited_ns(), None);
         }
         assert_eq!(PacketThreads::default().waited_ns(), None);
+        assert!(PacketThreads::default().open().is_none());
     }
 }

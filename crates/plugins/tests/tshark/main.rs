@@ -205,3 +205,102 @@ fn options_that_contradict_each_other_are_named() {
         assert_eq!(fault.path, path, "{plugin}: {fault}");
     }
 }
+
+fn plugin(name: &str) -> &'static Native {
+    plugins::ALL.iter().find(|native| (native.describe)().name == name).expect("it is there")
+}
+
+#[test]
+fn addresses_and_ports_are_taken_in_the_order_in_which_they_are_written() {
+    // A byte of each frame: the last one of an address, or of a port.
+    for (name, options, byte, seen) in [
+        ("simpleudp", json!({ "src_ip": "10.0.0.9..10.0.0.1", "src_port": 7, "flows": 9 }), 29, [9, 8, 7, 6]),
+        ("simpleudp", json!({ "src_port": "2009..2000", "flows": 10 }), 35, [0xd9, 0xd8, 0xd7, 0xd6]),
+        (
+            "simpleudp",
+            json!({ "src_ip": ["10.0.0.4", "10.0.0.2"], "src_port": 7, "flows": 2 }),
+            29,
+            [4, 2, 4, 2],
+        ),
+        ("gtpu", json!({ "ue_ip": "10.45.0.9..10.45.0.1", "tunnels": 3, "qfi": [] }), 65, [9, 8, 7, 9]),
+        (
+            "gtpu",
+            json!({ "ue_ip": ["10.45.0.5", "10.45.0.1", "10.45.0.7"], "tunnels": 3, "qfi": [] }),
+            65,
+            [5, 1, 7, 5],
+        ),
+        (
+            "netflow",
+            json!({ "exporter_ip": "10.0.0.3..10.0.0.1", "exporters": 3, "records": 1 }),
+            29,
+            [3, 2, 1, 3],
+        ),
+    ] {
+        let made: Vec<u8> = frames(plugin(name), &options).iter().take(4).map(|frame| frame[byte]).collect();
+        assert_eq!(made, seen, "{name} {options}");
+    }
+    let shuffled = json!({ "src_ip": "shuffled(10.0.0.0/28)", "src_port": 7, "flows": 16 });
+    let made: BTreeSet<u8> = frames(plugin("simpleudp"), &shuffled).iter().take(16).map(|f| f[29]).collect();
+    assert_eq!(made.len(), 16, "each once");
+    for (name, options, path) in [
+        ("simpleudp", json!({ "src_ip": "shuffled(10.0.0.0/24)", "src_port": 7, "flows": 16 }), "/flows"),
+        ("gtpu", json!({ "ue_ip": "random(10.0.0.0/8)" }), "/ue_ip"),
+        ("gtpu", json!({ "ue_ip": "shuffled(10.0.0.0/16)" }), "/ue_ip"),
+        ("netflow", json!({ "exporter_ip": "random(10.0.0.0/8)" }), "/exporter_ip"),
+        (
+            "netflow",
+            json!({ "version": "v9", "flow_src": "[2001:2::1, 2001:2::9]", "flow_dst": "2001:2::7" }),
+            "/flow_src",
+        ),
+        (
+            "tcp_port_scan",
+            json!({ "dst_ip": "random(10.0.0.0/8)", "order": "targets", "passes": 0 }),
+            "/dst_ip",
+        ),
+    ] {
+        let input = json!({ "options": options }).to_string();
+        let fault = (plugin(name).compile)(&input).expect_err("it has no such order");
+        assert_eq!(fault.path, path, "{name}: {fault}");
+    }
+}
+
+/// The sum of big-endian words, folded.
+fn sum(bytes: &[u8]) -> u32 {
+    let words =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16)
+}
+
+#[test]
+fn datagrams_of_ipv6_fragments_have_right_checksums() {
+    for (kind, parts) in
+        [("whole", 3), ("reversed", 3), ("duplicate", 4), ("tiny", 2), ("overlap", 3), ("gap", 2)]
+    {
+        for size in [16, 512, 1440] {
+            let options = json!({
+                "src_ip": "2001:2::/112", "dst_ip": "2001:2:0:1::1", "kinds": ["first_only", kind], "size": size
+            });
+            let made = frames(plugin("fragments"), &options);
+            for datagram in made.chunks(1 + parts).take(3) {
+                // The first frame is the other kind's.
+                let [_, own @ ..] = datagram else { panic!("no datagram") };
+                let mut data = Vec::new();
+                for frame in own {
+                    assert_eq!(frame[58..62], own[0][58..62], "{kind}: one identification");
+                    let at = usize::from(u16::from_be_bytes([frame[56], frame[57]]) & 0xfff8);
+                    // What is missing is what datagrams are filled with.
+                    data.resize(data.len().max(at + frame.len() - 62), b'f');
+                    data[at..at + frame.len() - 62].copy_from_slice(&frame[62..]);
+                }
+                let length = u16::from_be_bytes([data[4], data[5]]);
+                assert_eq!(usize::from(length), data.len(), "{kind}, {size}");
+                let mut covered = own[0][22..54].to_vec();
+                covered.extend([0, 0, data[4], data[5], 0, 0, 0, 17]);
+                covered.extend(&data);
+                assert_eq!(sum(&covered), 0xffff, "{kind}, {size}: the checksum");
+            }
+        }
+    }
+}

@@ -90,7 +90,8 @@ impl Device {
                 State::Bad,
                 "up, no carrier",
                 "nothing can leave: plug the cable in, or set the other end up",
-            ),
+            )
+            .command(format!("ip -d link show {name}")),
             (false, _) => finding("link", State::Bad, "down", "nothing can leave")
                 .command(format!("sudo ip link set {name} up")),
         }
@@ -136,7 +137,10 @@ impl Device {
                     "XDP attached",
                     State::Bad,
                     format!("program {} ({:?})", attached.program_id, attached.mode).to_lowercase(),
-                    "the meter cannot attach its own program while this one is there",
+                    format!(
+                        "the meter cannot attach its own program while this one is there, and counts by a packet socket; `ip link set {} xdp off` detaches it, if nobody needs it",
+                        self.interface.name
+                    ),
                 )
                 .command(format!("sudo bpftool prog show id {}", attached.program_id)),
             );
@@ -163,9 +167,9 @@ impl Device {
         findings.push(if !features.native {
             finding(
                 topic,
-                State::Bad,
+                State::Note,
                 found,
-                "the meter runs in generic mode, after a socket buffer was made: about 2 Mpps a core",
+                "its driver has no native XDP: the meter runs in generic mode, after a socket buffer was made, about 2 Mpps a core",
             )
         } else if features.zero_copy {
             finding(
@@ -187,11 +191,15 @@ impl Device {
         }
         let topic = "XDP transmit";
         findings.push(match &self.peer {
+            // Nothing is wrong with it: the meter of a measured run is such a program.
             Some(peer) => finding(
                 topic,
-                State::Bad,
-                format!("its peer {} takes no XDP frames", peer.name),
-                "live frames sent here would vanish without an error: the peer needs GRO, or a native XDP program (netdyno measure attaches one)",
+                State::Note,
+                format!("not before its peer {} has an XDP program", peer.name),
+                format!(
+                    "`.measure` {} attaches one, and live frames can be sent; to send without measuring give the peer GRO, or take another `.engine`",
+                    peer.name
+                ),
             )
             .command(format!("sudo {}ethtool -K {} gro on", peer.prefix, peer.name)),
             None => finding(

@@ -87,7 +87,7 @@ impl Machine {
             }
             (Err(_), _) => (
                 State::Bad,
-                "without XDP live frames (5.18 and later): the xdp engine cannot run; the packet engine can",
+                "without XDP live frames: the xdp engine cannot run; use `.engine` packet, or Linux 5.18 or later",
             ),
         };
         let mut findings = vec![finding("version", state, format!("Linux {release}"), means)];
@@ -116,7 +116,7 @@ impl Machine {
                 "XDP live frames",
                 State::Bad,
                 "not known to this kernel".into(),
-                "the xdp engine cannot run; it wants Linux 5.18 or newer, afxdp and packet do not",
+                "the xdp engine cannot run; use `.engine` afxdp or packet, or Linux 5.18 or later",
             ),
             Err(errno) => not_available("XDP live frames", errno, "the xdp engine cannot run"),
         });
@@ -178,7 +178,14 @@ fn not_available(topic: &str, errno: Errno, means: &str) -> Finding {
             format!("without privileges {means}"),
         )
         .command("sudo netdyno doctor"),
-        errno => Finding::new(Area::Kernel, topic, State::Bad, format!("refused: {errno}"), means),
+        // Of one that lacks it, or of a container whose filter of system calls lets nobody have it.
+        errno => Finding::new(
+            Area::Kernel,
+            topic,
+            State::Bad,
+            format!("refused: {errno}"),
+            format!("{means}; use a kernel that has it, or a container that permits it (seccomp)"),
+        ),
     }
 }
 
@@ -241,8 +248,8 @@ fn cores() -> Finding {
     let online = read("/sys/devices/system/cpu/online").unwrap_or_else(|| "unknown".to_owned());
     let (state, means) = match usable {
         1 => (
-            State::Bad,
-            "sender, receiver and everything else share one core: pacing suffers and rates halve",
+            State::Note,
+            "sender, receiver and everything else share one core: pacing suffers and rates halve; two or more serve better",
         ),
         2 => (State::Note, "one sends, one is left for the receiver and the rest of the machine"),
         _ => (State::Good, "rates add up over cores as long as each has a queue of its own"),
@@ -336,31 +343,43 @@ fn governor() -> Finding {
     }
 }
 
+/// Time for one reading of the clock, in ns: the least of several batches, because what else runs takes its time out of some.
+fn cost_of_the_clock() -> u32 {
+    const BATCHES: u32 = 50;
+    const READS: u32 = 200;
+    let batch = |_| {
+        let start = Instant::now();
+        for _ in 0..READS {
+            std::hint::black_box(Instant::now());
+        }
+        (start.elapsed().as_nanos() / u128::from(READS)) as u32
+    };
+    (0..BATCHES).map(batch).min().unwrap_or(0)
+}
+
 fn clock() -> Finding {
-    const READS: u32 = 10_000;
-    let start = Instant::now();
-    for _ in 0..READS {
-        std::hint::black_box(Instant::now());
-    }
-    let cost = (start.elapsed().as_nanos() / u128::from(READS)) as u32;
     let folder = "/sys/devices/system/clocksource/clocksource0";
     let source = read(&format!("{folder}/current_clocksource")).unwrap_or_else(|| "unknown".to_owned());
     let available = read(&format!("{folder}/available_clocksource")).unwrap_or_default();
-    let found = format!("{source}, {cost} ns a read");
+    judge_clock(cost_of_the_clock(), &source, &available)
+}
+
+/// A dear clock is wrong only where this machine has a cheaper one.
+fn judge_clock(cost: u32, source: &str, available: &str) -> Finding {
+    let finding = |state, means: &str| {
+        Finding::new(Area::Processor, "clock", state, format!("{source}, {cost} ns a read"), means)
+    };
     if cost <= CHEAP_CLOCK_NS {
-        return Finding::new(Area::Processor, "clock", State::Good, found, "frames can be timed one by one");
+        return finding(State::Good, "frames can be timed one by one");
     }
-    let finding = Finding::new(
-        Area::Processor,
-        "clock",
-        State::Bad,
-        found,
-        "each frame that is timed or stamped pays this much",
-    );
     if source != "tsc" && available.split(' ').any(|name| name == "tsc") {
-        return finding.command(format!("echo tsc | sudo tee {folder}/current_clocksource"));
+        return finding(State::Bad, "each frame that is timed or stamped pays this much; tsc costs less")
+            .command("echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource");
     }
-    finding
+    finding(
+        State::Note,
+        "each frame that is timed or stamped pays this much; this machine has no cheaper clock",
+    )
 }
 
 fn wake_up() -> Finding {
@@ -480,6 +499,20 @@ mod tests {
         assert_eq!(version("5.4"), Some((5, 4)));
         assert!(version("5.9.1") < version("5.18"));
         assert_eq!(version("nonsense"), None);
+    }
+
+    #[test]
+    fn a_dear_clock_is_bad_only_where_there_is_a_cheaper_one() {
+        let judged = |cost, source, available| {
+            let finding = judge_clock(cost, source, available);
+            (finding.state, finding.command.is_some())
+        };
+        assert_eq!(judged(25, "tsc", "tsc hpet acpi_pm"), (State::Good, false));
+        assert_eq!(judged(25, "kvm-clock", "kvm-clock tsc"), (State::Good, false));
+        assert_eq!(judged(233, "kvm-clock", "kvm-clock"), (State::Note, false));
+        assert_eq!(judged(233, "tsc", "tsc"), (State::Note, false));
+        assert_eq!(judged(900, "hpet", "tsc hpet acpi_pm"), (State::Bad, true));
+        assert!(cost_of_the_clock() < 100_000);
     }
 
     #[test]

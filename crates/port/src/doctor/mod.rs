@@ -41,6 +41,8 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Area {
+    /// netdyno itself.
+    Program,
     /// What the kernel has.
     Kernel,
     /// What this process may do.

@@ -56,7 +56,7 @@ pub fn outlook(machine: &Machine, device: &Device) -> Vec<Outlook> {
         (_, Err(errno), _) => cannot("xdp", format!("no XDP live frames: {}", reason(errno))),
         (.., Some(features)) if !features.native => cannot("xdp", "the driver has no native XDP".to_owned()),
         (.., Some(features)) if !features.transmit && device.is_veth() => {
-            cannot("xdp", "the peer takes no XDP frames yet (see XDP transmit)".to_owned())
+            expect("xdp", XDP, "live frames, once the peer has an XDP program (see XDP transmit)")
         }
         (.., Some(features)) if features.transmit => {
             expect("xdp", XDP, "live frames, made in the driver's own context")

@@ -8,7 +8,8 @@ const WIDTH: usize = 80;
 /// Where what was found starts: after the state and the topic.
 const COLUMN: usize = 26;
 
-const AREAS: [(Area, &str); 5] = [
+const AREAS: [(Area, &str); 6] = [
+    (Area::Program, "Program"),
     (Area::Kernel, "Kernel"),
     (Area::Privileges, "Privileges"),
     (Area::Processor, "Processor"),

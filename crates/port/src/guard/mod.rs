@@ -4,6 +4,7 @@
 //! own frames leave by. Both go down through whatever is built on something else: VLANs, macvlans, bridges, bonds,
 //! tunnels, also from one network namespace into another. What cannot be found out counts as in use.
 
+mod connections;
 mod login;
 mod routes;
 
@@ -43,18 +44,72 @@ const UNDER_TUNNELS: &[(&[&str], u16, &[u16])] = &[
 /// Through so many namespaces an interface may lead down; the kernel allows eight levels (MAX_NEST_DEV).
 const MOST_LEVELS: u32 = 8;
 
+/// What is to be done with an interface of the calling thread's network namespace.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Use<'a> {
+    /// The interface that the user has named for this, although it is in use.
+    pub yes_disrupt: Option<&'a str>,
+    /// What arrives there does not reach this host any more.
+    pub takes: bool,
+    /// Where it does not reach this host: what would take nothing away, as an imperative for the error.
+    pub instead: Option<&'static str>,
+    /// The namespace is neither the user's nor this machine's first one. A cable that leads out of it may be loaded although the
+    /// namespace's own default route goes through it, because what lies at the cable's other end is looked at by itself; but nothing
+    /// is taken from it then.
+    pub from_outside: bool,
+}
+
 /// Refuses an interface that this machine or its user depends on, unless `yes_disrupt` names it.
+///
+/// # Errors
+/// As [`guard_use`].
+pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError> {
+    guard_use(name, Use { yes_disrupt, ..Use::default() })
+}
+
+/// Refuses an interface that this machine or its user depends on, and, where frames would be taken from this host, one that
+/// carries connections of its programs, unless it was named.
 ///
 /// # Errors
 /// That the interface is in use and was not named, that there is none of this name, or that the kernel does not say
 /// what it is for: who cannot tell does not load it.
-pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError> {
-    match disruption(name)? {
-        Some(why) if yes_disrupt != Some(name) => {
-            Err(InterfaceError::Protected { name: name.to_owned(), why })
-        }
+pub fn guard_use(name: &str, how: Use<'_>) -> Result<(), InterfaceError> {
+    let interface = Interface::by_name(name)?;
+    let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };
+    let start = Start { links: vec![interface.index], ..Start::default() };
+    let allowed = how.yes_disrupt == Some(name);
+    match of(&start, MOST_LEVELS, how.from_outside && !how.takes).map_err(failed)? {
+        Some(why) if !allowed => return Err(InterfaceError::Protected { name: name.to_owned(), why }),
+        _ => {}
+    }
+    match how.takes {
+        true if !allowed => match needed(&interface).map_err(failed)? {
+            Some(why) => Err(InterfaceError::Needed { name: name.to_owned(), why, instead: how.instead }),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
+}
+
+/// Who needs what arrives at the interface, if anybody does.
+fn needed(interface: &Interface) -> Result<Option<Disruption>, NetlinkError> {
+    if interface.loopback {
+        return Ok(Some(Disruption::Loopback));
+    }
+    let established = connections::established();
+    if established.is_empty() {
+        return Ok(None);
+    }
+    let mut world = World::look()?;
+    let owned = crate::local::owned(&mut world.socket)?;
+    let mut found: Option<(usize, _)> = None;
+    for (index, (count, one)) in connections::by_interface(&established, &owned) {
+        // By a VLAN on it, by a bridge that it is a port of.
+        if world.down([index].into()).contains(&interface.index) {
+            found.get_or_insert((0, one)).0 += count;
+        }
+    }
+    Ok(found.map(|(count, one)| Disruption::Connections { count, one }))
 }
 
 /// What loading the interface would disrupt. What lies below an interface in use (a bridge's ports, a VLAN's
@@ -65,7 +120,7 @@ pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError
 pub fn disruption(name: &str) -> Result<Option<Disruption>, InterfaceError> {
     let index = Interface::by_name(name)?.index;
     let start = Start { links: vec![index], ..Start::default() };
-    of(&start, MOST_LEVELS).map_err(|source| InterfaceError::Netlink { name: name.to_owned(), source })
+    of(&start, MOST_LEVELS, false).map_err(|source| InterfaceError::Netlink { name: name.to_owned(), source })
 }
 
 /// Where frames come into a namespace.
@@ -78,9 +133,16 @@ struct Start {
     cable: Option<u32>,
 }
 
-/// The same of what is in the calling thread's namespace.
-fn of(start: &Start, levels: u32) -> Result<Option<Disruption>, NetlinkError> {
+/// The same of what is in the calling thread's namespace. `from_outside`: see [`Use`].
+fn of(start: &Start, levels: u32, from_outside: bool) -> Result<Option<Disruption>, NetlinkError> {
     let mut world = World::look()?;
+    let leads_out = |node: &Node| {
+        start.links == [node.index]
+            && is_cable(&node.kind)
+            && node.elsewhere.is_some()
+            && node.master.is_none()
+    };
+    let is_their_cable = from_outside && world.nodes.iter().any(leads_out);
     let mut first: BTreeSet<u32> = start.links.iter().copied().collect();
     first.extend(start.cable.and_then(|end| switch_behind(&world.nodes, end)));
     for remote in &start.remotes {
@@ -91,7 +153,7 @@ fn of(start: &Start, levels: u32) -> Result<Option<Disruption>, NetlinkError> {
     }
     let touched = world.down(first);
     let defaults = routes::defaults(&mut world.socket)?;
-    if world.down(defaults).iter().any(|used| touched.contains(used)) {
+    if !is_their_cable && world.down(defaults).iter().any(|used| touched.contains(used)) {
         return Ok(Some(Disruption::DefaultRoute));
     }
     if let Some((client, server)) = login() {
@@ -103,7 +165,7 @@ fn of(start: &Start, levels: u32) -> Result<Option<Disruption>, NetlinkError> {
     }
     for (lower, namespace) in world.elsewhere(&touched) {
         let seen = namespace.and_then(namespace_of).filter(|_| levels > 0);
-        let found = match seen.map(|file| inside(&file, || of(&lower, levels - 1))) {
+        let found = match seen.map(|file| inside(&file, || of(&lower, levels - 1, false))) {
             Some(Ok(found)) => found,
             Some(Err(error)) if !matches!(error.errno(), Some(Errno::PERM | Errno::ACCESS)) => {
                 return Err(error);

@@ -7,7 +7,7 @@
 
 mod search;
 
-use crate::model::{HostCounter, Interval, Report, Totals, Tx, Verdict};
+use crate::model::{Core, HostCounter, Interval, Report, Totals, Tx, Verdict};
 use crate::note::Code;
 use crate::units::{self, printable};
 use schemars::JsonSchema;
@@ -103,6 +103,9 @@ impl Cause {
     }
 }
 
+/// In a lab `netdyno lab -- COMMAND` runs it beside this interface; others are at other hosts of the lab.
+const SENDER_OF_A_LAB: &str = "tx0";
+
 /// Where a run was done, as far as what to type next depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Where {
@@ -115,16 +118,25 @@ pub enum Where {
 
 impl Where {
     /// Of a run, by its job.
-    fn of(report: &Report) -> Where {
+    pub(crate) fn of(report: &Report) -> Where {
         let lab = report.requested.as_ref().and_then(|job| job.get("lab"));
-        if lab.is_some_and(|lab| !lab.is_null()) { Where::InALab } else { Where::Here }
+        let has_one = report.command == "demo" || lab.is_some_and(|lab| !lab.is_null());
+        if has_one { Where::InALab } else { Where::Here }
+    }
+
+    /// The command that looks at this machine, and at an interface where that can be named: one that works where its reader is.
+    pub(crate) fn doctor_command(self, interface: &str) -> String {
+        match self {
+            Where::Here => format!("`netdyno doctor {interface}`").replace(" `", "`"),
+            Where::InALab if interface == SENDER_OF_A_LAB => {
+                format!("`netdyno lab -- netdyno doctor {interface}`")
+            }
+            Where::InALab => "`netdyno doctor`".to_owned(),
+        }
     }
 
     fn doctor(self, interface: &str, says: &str) -> String {
-        match self {
-            Where::Here => format!("`netdyno doctor {interface}` says {says}"),
-            Where::InALab => format!("`netdyno doctor` says {says}"),
-        }
+        format!("{} says {says}", self.doctor_command(interface))
     }
 
     fn search(self, from: &str, to: &str) -> String {
@@ -202,6 +214,10 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
         // The verdict has named the mend.
         return None;
     }
+    if let Some(blind) = result.rx.as_ref().and_then(|rx| rx.blind_because.as_ref()) {
+        // Whoever takes frames before the meter explains what is missing there, and nothing behind the interface does.
+        return Some(Cause::new(By::Receiver, printable(blind), ""));
+    }
     let counted = |name: &str| {
         result
             .counters
@@ -255,6 +271,9 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let between = format!(
         "{from} transmitted all and no counter of losses rose at {from} or {to}: the device or the way between them lost them"
     );
+    if let Some(apart) = of_streams(report) {
+        return Some(Cause::new(By::Device, format!("{between}; {apart}"), ""));
+    }
     if let Some(burst) = in_bursts(report) {
         return Some(Cause::new(
             By::Bursts,
@@ -300,6 +319,41 @@ fn ends(report: &Report) -> (String, String) {
     let from = named(0).or_else(|| of("send")).unwrap_or_else(|| "the sender's interface".to_owned());
     let to = named(1).or_else(|| of("measure")).unwrap_or_else(|| from.clone());
     (from, to)
+}
+
+/// Did some streams lose all or nearly all of their frames and others none, which no full queue and no chance does?
+fn of_streams(report: &Report) -> Option<String> {
+    // Of a few frames that can be chance.
+    const ENOUGH: u64 = 20;
+    let counted: Vec<_> = report.streams.iter().filter_map(|s| Some((s, s.tx_frames?))).collect();
+    let (gone, rest): (Vec<_>, Vec<_>) =
+        counted.into_iter().partition(|(s, sent)| *sent > 0 && s.lost_frames >= sent - sent / 10);
+    let sent: u64 = gone.iter().fold(0, |all, (_, sent)| all.saturating_add(*sent));
+    let whole = rest.iter().filter(|(s, sent)| *sent > 0 && s.lost_frames == 0).count();
+    let spared = rest.iter().all(|(s, _)| s.lost_frames == 0);
+    if sent < ENOUGH || whole == 0 || !spared {
+        return None;
+    }
+    let lost = gone.iter().fold(0, |all: u64, (s, _)| all.saturating_add(s.lost_frames));
+    let name = |s: &crate::model::Stream| {
+        s.name
+            .as_ref()
+            .map_or_else(|| s.stream.to_string(), |name| format!("{} ({})", s.stream, printable(name)))
+    };
+    let who = match gone.as_slice() {
+        [(one, _)] => format!("stream {}", name(one)),
+        [(first, _), more @ ..] => {
+            format!("stream {} and {} like it", name(first), units::counted(more.len() as u64, "other"))
+        }
+        [] => return None,
+    };
+    Some(format!(
+        "{who} lost {} of {}, and {} none: these frames are treated otherwise than the others (their addresses, VLAN, type, ports or size: a \
+         filter, a route that lacks, an MTU)",
+        units::count(lost),
+        units::counted(sent, "frame"),
+        units::counted(whole as u64, "other stream"),
+    ))
 }
 
 /// Were frames lost only where this sender caught up after it had been held up?
@@ -380,8 +434,11 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
     if let Some(cause) = link(report, tx, &from) {
         return Some(cause);
     }
-    let busy: Vec<f64> = tx.cores.iter().filter_map(|core| core.cpu_ratio).collect();
-    let busiest = busy.iter().copied().fold(0.0, f64::max);
+    // A core that waits awake for frames' times is not busy.
+    let busy: Vec<f64> = tx.cores.iter().filter_map(Core::busy_ratio).collect();
+    let most = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+    let (busiest, others) =
+        (most(&busy), most(&tx.cores.iter().filter_map(|core| core.others_ratio).collect::<Vec<_>>()));
     let retried = tx.retried_enobufs.saturating_add(tx.retried_eagain);
     if retried.saturating_mul(100) > tx.totals.frames {
         let said = format!(
@@ -389,6 +446,22 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             units::counted(retried, "time")
         );
         return Some(Cause::new(By::Interface, said, doctor));
+    }
+    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
+    if others >= OTHERS {
+        let cores = if tx.cores.len() == 1 { "its CPU" } else { "a CPU of its" };
+        let held_up = stalls.filter(|c| c.stalls > 0).map_or_else(String::new, |c| {
+            format!(
+                "; it was held up {}, up to {}",
+                units::counted(c.stalls, "time"),
+                units::time(c.longest_stall_ns)
+            )
+        });
+        let said = format!(
+            "this machine limits: other programs had {cores} for {} of the time, while the sender was ready to run{held_up}",
+            units::percent(others.min(1.0))
+        );
+        return Some(Cause::new(By::Machine, said, before_others(report, doctor)));
     }
     if busiest >= 0.85 {
         let cores = units::counted(tx.cores.len() as u64, "sending core");
@@ -403,7 +476,6 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             format!("add sending cores (`.cores`), or take another `.engine`; {doctor}"),
         ));
     }
-    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
     // Who falls behind once and never catches up may be slow, and not held up: unless most of its CPU was left over.
     let idle = !busy.is_empty() && busiest < 0.5;
     if let Some(stalls) =
@@ -419,7 +491,7 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             units::counted(stalls.stalls, "time"),
             units::time(stalls.longest_stall_ns),
         );
-        return Some(Cause::new(By::Machine, said, doctor));
+        return Some(Cause::new(By::Machine, said, before_others(report, doctor)));
     }
     let stalled = stalls.filter(|c| c.stalls > 0).map_or_else(
         || "nothing held it up".to_owned(),
@@ -435,6 +507,27 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         format!("what limited the sender cannot be told: no queue was full, no core busy, {stalled}"),
         doctor,
     ))
+}
+
+/// Others have had a sender's CPU for long if it was for such a part of the time.
+const OTHERS: f64 = 0.03;
+
+/// What helps a sender that others hold up.
+fn before_others(report: &Report, doctor: String) -> String {
+    let asked = |name: &str| report.requested.as_ref().and_then(|job| job.get(name)).filter(|v| !v.is_null());
+    let mut helps = Vec::new();
+    if asked("catch_up").is_some() {
+        helps.push("leave out `.catch_up`, so that it catches up as the link allows");
+    }
+    let pacing = report.result.pacing.as_ref();
+    let first = pacing.and_then(|p| p.priority.as_deref()) == Some("real-time");
+    if asked("no_real_time").is_some_and(|no| no == true) {
+        helps.push("leave out `.no_real_time`, so that it goes before other programs");
+    } else if !first && pacing.is_some_and(|p| p.priority.is_some()) {
+        helps.push("run it with CAP_SYS_NICE, so that it goes before other programs");
+    }
+    helps.push("give it a CPU that nothing else uses (`.cores`)");
+    format!("{}; {doctor}", helps.join(", or "))
 }
 
 /// Was more asked for than the link carries?
@@ -463,7 +556,7 @@ fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
 mod tests {
     use super::*;
     use crate::distribution::Distribution;
-    use crate::model::{CatchUp, Core, Interface, Loss, Pacing, Rx};
+    use crate::model::{CatchUp, Interface, Loss, Pacing, Rx};
 
     /// 10,000 frames sent, half of them lost, with these counters at `rx0`.
     fn lossy(arrived: u64, counters: &[(&str, u64, Option<&str>)]) -> Report {
@@ -545,7 +638,7 @@ mod tests {
             "`netdyno search throughput` with the same `.lab` finds the load where loss begins"
         );
         let short = rate(&report, Where::InALab).expect("a cause");
-        assert!(short.next.starts_with("`netdyno doctor` says"), "{}", short.next);
+        assert!(short.next.starts_with("`netdyno lab -- netdyno doctor tx0` says"), "{}", short.next);
         // Frames that never left are no loss that a counter tells.
         report.result.loss = Some(Loss::between(10_000, 10_000));
         assert_eq!(loss(&report, Where::InALab), None);
@@ -567,6 +660,32 @@ mod tests {
         begins(&lossy(5_000, &[]), "cannot be told: no counter");
         let (_, next) = said(&lossy(5_000, &[]));
         assert!(next.starts_with("`netdyno search throughput` with `.on` tx0 and `.measure` rx0"), "{next}");
+    }
+
+    #[test]
+    fn a_stream_that_lost_all_where_others_lost_none_is_no_queues_doing() {
+        let mut report = lossy(9_500, &[("rx_packets", 9_500, None)]);
+        let catch_up = CatchUp { stalls: 9, longest_stall_ns: 5_000_000, frames: 900, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
+        let stream = |stream, tx, lost_frames| crate::model::Stream {
+            stream,
+            name: Some(format!("s{stream}")),
+            tx_frames: Some(tx),
+            lost_frames,
+            rx_frames: tx - lost_frames,
+            ..crate::model::Stream::default()
+        };
+        assert!(said(&report).0.contains("too short for this sender's bursts"), "without streams");
+        report.streams = vec![stream(1, 5_000, 0), stream(2, 500, 500), stream(3, 4_500, 0)];
+        let text = of(&report).expect("a cause").said;
+        assert!(text.contains("stream 2 (s2) lost 500 of 500 frames, and 2 other streams none"), "{text}");
+        assert!(!text.contains("queue"), "{text}");
+        // Where others lost some as well it may be a queue.
+        report.streams = vec![stream(1, 5_000, 10), stream(2, 490, 490), stream(3, 4_510, 0)];
+        assert!(said(&report).0.contains("too short for this sender's bursts"));
+        // And one that lost its only frame proves nothing.
+        report.streams = vec![stream(1, 9_999, 0), stream(2, 1, 1)];
+        assert!(said(&report).0.contains("too short for this sender's bursts"));
     }
 
     #[test]
@@ -656,6 +775,27 @@ mod tests {
         let begins =
             "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
         assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
+        // A core that spins while it waits is not busy, and who had it instead is known.
+        let spun = Core {
+            cpu_ratio: Some(0.87),
+            waiting_ratio: Some(0.6),
+            others_ratio: Some(0.12),
+            ..Core::default()
+        };
+        set(&mut report, &|tx| tx.cores = vec![spun]);
+        let (text, next) = said(&report);
+        let begins = "this machine limits: other programs had its CPU for 12.0 % of the time, while the sender was ready to run; it \
+                      was held up 7 times, up to 50.0 ms";
+        assert!(text.starts_with(begins), "{text}");
+        assert!(next.starts_with("give it a CPU that nothing else uses (`.cores`)"), "{next}");
+        report.requested = Some(serde_json::json!({ "catch_up": 2.0, "no_real_time": true }));
+        let next = said(&report).1;
+        assert!(
+            next.contains("leave out `.catch_up`") && next.contains("leave out `.no_real_time`"),
+            "{next}"
+        );
+        set(&mut report, &|tx| tx.cores = vec![Core { others_ratio: Some(0.0), ..spun }]);
+        assert!(said(&report).0.contains("used 27.0 % of its CPU"), "{}", said(&report).0);
         set(&mut report, &|tx| tx.retried_enobufs = 5_000);
         assert!(said(&report).0.starts_with("the interface limits: tx0 took frames no faster"));
         let speed = Some(10_000_000);

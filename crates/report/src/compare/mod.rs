@@ -10,6 +10,7 @@
 
 mod conditions;
 mod figures;
+pub(crate) mod load;
 pub(crate) mod noise;
 pub(crate) mod text;
 
@@ -22,6 +23,7 @@ use crate::model::{Report, Verdict};
 use crate::sections::received;
 use crate::units;
 use figures::Figure;
+pub use load::OfferedLoad;
 use noise::Sample;
 pub use noise::{Method, interval_width};
 pub use text::render;
@@ -121,8 +123,12 @@ pub struct Comparison {
     pub a: Vec<Side>,
     /// The results of side B.
     pub b: Vec<Side>,
-    /// `worse` if any figure is, else `better` if any is, else `same`; `not_judged` if none could be judged.
+    /// `worse` if any figure is, else `better` if any is, else `same`; `not_judged` if none could be judged, or if what could
+    /// be judged is the same and the offered loads differ.
     pub outcome: Change,
+    /// What was sent, where it is known of all results. Where a load differs, nothing that depends on it is judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered_loads: Vec<OfferedLoad>,
     /// Conditions that are not the same on both sides, or not within a side.
     pub conditions: Vec<Condition>,
     /// Figures that all results have.
@@ -254,6 +260,12 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         };
         return Err(Incomparable::NothingInCommon { hint });
     }
+    let offered_loads = load::of(a, b, least);
+    for c in &mut compared {
+        if let Some(why) = load::why_not(&c.name, &offered_loads) {
+            c.withhold(why);
+        }
+    }
     decide(&mut compared, least);
     // Bits say nothing of their own where the frames are as long on both sides.
     let rate = |name: &str| compared.iter().find(|c| c.name == name).and_then(|c| c.difference_ratio);
@@ -270,6 +282,8 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         notes.push("One result a side: it is known how unsteady each was in itself, not how much it would differ when done again. Give several (`.against`) to know.".to_owned());
     }
     waves.retain(|(name, _)| !redundant.contains(name));
+    // What is not judged needs no words on how well it was.
+    waves.retain(|(name, _)| compared.iter().any(|c| c.name == *name && c.method.is_some()));
     if !waves.is_empty() {
         let most = waves.iter().map(|(_, wave)| *wave).fold(0.0, f64::max);
         let names: Vec<_> = waves.into_iter().map(|(name, _)| name).collect();
@@ -283,7 +297,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
     let outcome = match () {
         () if changes(Change::Worse) => Change::Worse,
         () if changes(Change::Better) => Change::Better,
-        () if changes(Change::Same) => Change::Same,
+        () if changes(Change::Same) && !offered_loads.iter().any(|load| load.differ) => Change::Same,
         () => Change::NotJudged,
     };
     for named in &all {
@@ -305,6 +319,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         a: a.iter().map(side).collect(),
         b: b.iter().map(side).collect(),
         outcome,
+        offered_loads,
         conditions: differing(a, b),
         figures: compared,
         not_in_all,
@@ -508,6 +523,14 @@ fn steady(values: &[f64]) -> (Vec<f64>, f64) {
 }
 
 impl Compared {
+    /// Takes back what was found of it.
+    fn withhold(&mut self, why: &str) {
+        why.clone_into(&mut self.by);
+        self.change = Change::NotJudged;
+        (self.method, self.values, self.interval_95, self.p) = (None, None, None, None);
+        (self.cliffs_delta, self.hedges_g) = (None, None);
+    }
+
     fn direction(&self, difference: f64) -> Change {
         match (difference > 0.0) == (self.better == Better::Higher) {
             true => Change::Better,

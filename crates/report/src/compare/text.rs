@@ -1,14 +1,16 @@
 //! A comparison for the terminal: conditions that differ, a table of figures, and what it comes to.
 
-use super::{Change, Compared, Comparison, Condition, DISAGREE, Method, Side};
+use super::{Change, Compared, Comparison, Condition, DISAGREE, Method, Side, load};
 use crate::table::Table;
 use crate::text::{Options, fold};
 use crate::units::{self, printable};
 
-/// Longest text of a condition's value; the rest is in the JSON.
+/// A condition's value takes so many columns before it goes on below.
 const WIDEST: usize = 40;
-/// It is not cut to fewer characters to fit.
+/// And no fewer, where the terminal is narrow.
 const SHORTEST: usize = 16;
+/// Spaces between columns of conditions.
+const GAP: usize = 2;
 /// Columns by which what goes on is indented.
 const INDENT: usize = 4;
 
@@ -16,7 +18,11 @@ const INDENT: usize = 4;
 pub fn render(comparison: &Comparison, options: Options<'_>) -> String {
     let folded = |text: &str| fold(&(options.said)(text), INDENT, options.width);
     let mut out = sides("A", &comparison.a) + &sides("B", &comparison.b) + "\n";
-    out += &conditions(&comparison.conditions, options.width);
+    let loads = load::said(&comparison.offered_loads);
+    if let Some(said) = &loads {
+        out += &format!("{}\n", fold(&(options.said)(said), 0, options.width));
+    }
+    out += &conditions(&comparison.conditions, loads.is_some(), options.width);
     out += &figures(&comparison.figures, options.width);
     let legend = legend(&comparison.figures);
     if !legend.is_empty() {
@@ -40,26 +46,55 @@ fn sides(label: &str, sides: &[Side]) -> String {
     sides.iter().map(line).collect()
 }
 
-fn conditions(conditions: &[Condition], width: usize) -> String {
+/// Conditions that differ with their values, whole: what is wider than its column goes on below, between words.
+fn conditions(conditions: &[Condition], loads_differ: bool, width: usize) -> String {
     if conditions.is_empty() {
-        return "Conditions: the same on both sides.\n\n".to_owned();
+        let which = if loads_differ { "All other conditions" } else { "Conditions" };
+        return format!("{which}: the same on both sides.\n\n");
     }
     const HEADER: &str = "Conditions that differ";
-    let mut table = Table::with_header([HEADER, "A", "B"]);
     let names = conditions.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(HEADER.len());
-    // Two columns of values, each behind two spaces.
-    let most = (width.saturating_sub(names) / 2).saturating_sub(2).clamp(SHORTEST, WIDEST);
-    let cell = |values: &[String]| {
-        let text = printable(&values.join(" or "));
-        Some(match text.chars().count() > most {
-            true => text.chars().take(most - 3).chain("...".chars()).collect(),
-            false => text,
-        })
-    };
-    for condition in conditions {
-        table.row(&condition.name, [cell(&condition.a), cell(&condition.b)]);
+    let most = (width.saturating_sub(names) / 2).saturating_sub(GAP).clamp(SHORTEST, WIDEST);
+    let cell = |values: &[String]| in_column(&printable(&values.join(" or ")), most);
+    let mut rows = vec![(HEADER.to_owned(), vec!["A".to_owned()], vec!["B".to_owned()])];
+    rows.extend(conditions.iter().map(|c| (printable(&c.name), cell(&c.a), cell(&c.b))));
+    let wide = rows.iter().flat_map(|(_, a, _)| a).map(|line| line.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (name, a, b) in &rows {
+        for n in 0..a.len().max(b.len()) {
+            let of = |side: &[String]| side.get(n).cloned().unwrap_or_default();
+            let name = if n == 0 { name.as_str() } else { "" };
+            let line = format!("{name:<names$}{:GAP$}{:<wide$}{:GAP$}{}", "", of(a), "", of(b));
+            out += &format!("{}\n", line.trim_end());
+        }
     }
-    format!("{}\n", table.fitted(width))
+    out + "\n"
+}
+
+/// A text in lines of at most so many characters, broken between its words, and after `/`, `,` or `-` in a word that is longer
+/// than a line; elsewhere only where a word has none of these.
+fn in_column(text: &str, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let apart = usize::from(!line.is_empty());
+        if !line.is_empty() && line.chars().count() + apart + word.chars().count() > most {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        let mut rest: Vec<char> = word.chars().collect();
+        while line.chars().count() + rest.len() > most {
+            let room = most - line.chars().count();
+            let at = rest.iter().take(room).rposition(|c| "/,-".contains(*c)).map_or(room, |at| at + 1);
+            line.extend(rest.drain(..at.max(1)));
+            lines.push(std::mem::take(&mut line));
+        }
+        line.extend(rest);
+    }
+    lines.push(line);
+    lines
 }
 
 /// A line for each figure; where that is too wide, what it was judged by stands on a line below it.
@@ -158,8 +193,17 @@ fn word(change: Change) -> &'static str {
     }
 }
 
-/// What it comes to, in a sentence.
-pub(crate) fn ending(comparison: &Comparison) -> String {
+/// What it comes to, the loads first if they differ.
+fn ending(comparison: &Comparison) -> String {
+    let judged = judgement(comparison);
+    match comparison.offered_loads.iter().any(|load| load.differ) {
+        true if comparison.outcome != Change::NotJudged => format!("The offered loads differ. {judged}"),
+        _ => judged,
+    }
+}
+
+/// What the figures come to, in a sentence.
+pub(crate) fn judgement(comparison: &Comparison) -> String {
     let named = |wanted| {
         let names: Vec<_> =
             comparison.figures.iter().filter(|c| c.change == wanted).map(|c| printable(&c.name)).collect();
@@ -168,7 +212,14 @@ pub(crate) fn ending(comparison: &Comparison) -> String {
     let (better, worse) = (named(Change::Better), named(Change::Worse));
     match (better.is_empty(), worse.is_empty()) {
         (true, true) if comparison.outcome == Change::NotJudged => {
-            "Nothing could be judged: no figure has several values on a side.\n".to_owned()
+            let of_loads = comparison.offered_loads.iter().any(|load| load.differ)
+                || comparison.figures.iter().any(|c| c.by == load::ASKED);
+            match of_loads {
+                true => {
+                    "Nothing about what was tested could be judged: the offered loads differ.\n".to_owned()
+                }
+                false => "Nothing could be judged: no figure has several values on a side.\n".to_owned(),
+            }
         }
         (true, true) => "B does not differ from A by more than the noise.\n".to_owned(),
         (true, false) => format!("B is worse than A, by more than the noise: {worse}.\n"),
@@ -176,5 +227,20 @@ pub(crate) fn ending(comparison: &Comparison) -> String {
         (false, false) => {
             format!("B is worse than A, by more than the noise: {worse}. It is better in: {better}.\n")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_goes_on_below_between_its_words() {
+        let lines = in_column("Intel(R) Xeon(R) Platinum 8175M CPU @ 2.50GHz", 20);
+        assert_eq!(lines, ["Intel(R) Xeon(R)", "Platinum 8175M CPU @", "2.50GHz"]);
+        let path = in_column("a /usr/local/share/captures/of-the-day.pcap", 20);
+        assert_eq!(path, ["a", "/usr/local/share/", "captures/of-the-", "day.pcap"]);
+        assert_eq!(in_column("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(in_column("", 4), [""]);
     }
 }

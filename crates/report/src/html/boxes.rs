@@ -80,7 +80,7 @@ pub(super) fn chart(
         let middle = y1 + ROW * (row as f64 + 0.5);
         let [least, q1, median, q3, greatest] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| quartile(values, share).unwrap_or(0.0));
-        let name: String = group.name.chars().take(46).collect();
+        let name = crate::table::cut(&group.name, 46);
         svg.text("tick end", x0 - 8.0, middle + 4.0, &name);
         svg.line(&format!("whisker {class}"), x.at(least), middle, x.at(greatest), middle);
         for end in [least, greatest] {

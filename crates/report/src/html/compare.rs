@@ -8,7 +8,7 @@ use super::charts::{self, Chart, FRAME};
 use super::grid::{DASH, Grid};
 use super::plot::{Frame, Scale, Svg, tick_number};
 use super::{CONTENT_POLICY, GENERATOR, marks, nines, search};
-use crate::compare::{Change, Compared, Comparison, Named, Side, text};
+use crate::compare::{Change, Compared, Comparison, Named, Side, load, text};
 use crate::html::escape::{Esc, json_in_script};
 use crate::units;
 
@@ -16,10 +16,15 @@ use crate::units;
 const SIDES: [(&str, &str); 2] = [("s0 goal0", "A"), ("s1 goal1", "B")];
 /// Figures whose repetitions are drawn at most.
 const MOST_BOXES: usize = 10;
+/// Longest name of a figure in a drawing.
+const NAME: usize = 44;
 
 /// The whole page.
 pub fn comparison(of: &Comparison, a: &[Named<'_>], b: &[Named<'_>]) -> String {
+    let loads = load::said(&of.offered_loads);
     let (class, title) = match of.outcome {
+        Change::Worse if loads.is_some() => ("failed", "The offered loads differ; B is worse than A"),
+        _ if loads.is_some() => ("short", "The offered loads differ"),
         Change::Worse => ("failed", "B is worse than A"),
         Change::Better => ("done", "B is better than A"),
         Change::Same => ("done", "No difference beyond the noise"),
@@ -30,9 +35,10 @@ pub fn comparison(of: &Comparison, a: &[Named<'_>], b: &[Named<'_>]) -> String {
     write!(
         out,
         "<div class=\"eyebrow\"><span><b>netdyno</b> compare</span><span>{}</span></div>\n\
-         <section class=\"verdict {class}\"><h1>{title}</h1><p>{}</p></section>\n",
+         <section class=\"verdict {class}\"><h1>{title}</h1>{}<p>{}</p></section>\n",
         Esc(&format!("results of netdyno {}", of.command)),
-        Esc(text::ending(of).trim_end()),
+        loads.map(|said| format!("<p>{}</p>", Esc(&said))).unwrap_or_default(),
+        Esc(text::judgement(of).trim_end()),
     )
     .unwrap_or_default();
     if !of.notes.is_empty() {
@@ -86,7 +92,12 @@ fn sides(of: &Comparison) -> String {
 
 fn conditions(of: &Comparison) -> String {
     if of.conditions.is_empty() {
-        return "<p class=\"absent\">Conditions are the same on both sides.</p>\n".to_owned();
+        let which = if of.offered_loads.iter().any(|load| load.differ) {
+            "All other conditions"
+        } else {
+            "Conditions"
+        };
+        return format!("<p class=\"absent\">{which} are the same on both sides.</p>\n");
     }
     let mut grid = Grid::new(["condition", "A", "B"]);
     for condition in &of.conditions {
@@ -135,7 +146,7 @@ fn differences(figures: &[Compared]) -> Option<Chart> {
         })
         .take(40)
         .collect();
-    // A figure that grew a hundredfold must not press the others together: its mark stands at the edge.
+    // A figure that grew a hundredfold must not press the others together: an arrow at the edge has its value beside it.
     let mut ends: Vec<f64> = rows
         .iter()
         .flat_map(|(_, ratio, interval)| [Some(*ratio), interval.map(|i| i.0), interval.map(|i| i.1)])
@@ -146,7 +157,7 @@ fn differences(figures: &[Compared]) -> Option<Chart> {
     ends.sort_by(f64::total_cmp);
     let most = ends.last().copied()?.min(ends.get(ends.len() * 3 / 4).copied()? * 4.0).clamp(0.5, 400.0);
     let most = super::plot::round_up(most * 1.02);
-    let left = 16.0 + 6.4 * rows.iter().map(|(c, ..)| c.name.chars().count().min(44)).max()? as f64;
+    let left = 16.0 + 6.4 * rows.iter().map(|(c, ..)| c.name.chars().count().min(NAME)).max()? as f64;
     let mut svg = Svg::new(rows.len() as f64 * ROW + 56.0, Frame { left, right: 24.0, top: 8.0, ..FRAME });
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let x = Scale::linear(-most, most, x0, x1);
@@ -163,17 +174,27 @@ fn differences(figures: &[Compared]) -> Option<Chart> {
             Change::Same => "s0",
             Change::NotJudged => "s5",
         };
-        let name: String = c.name.chars().take(44).collect();
-        svg.text("tick end", x0 - 8.0, middle + 4.0, &name);
+        svg.text("tick end", x0 - 8.0, middle + 4.0, &crate::table::cut(&c.name, NAME));
         if let Some((low, high)) = interval {
-            let (from, to) = (x.at(low.min(*high)), x.at(low.max(*high)));
-            svg.line(&format!("whisker {class}"), from, middle, to, middle);
-            for end in [from, to] {
-                svg.line(&format!("whisker {class}"), end, middle - 5.0, end, middle + 5.0);
+            let (low, high) = (low.min(*high), low.max(*high));
+            svg.line(&format!("whisker {class}"), x.at(low), middle, x.at(high), middle);
+            for end in [low, high] {
+                // A bar that goes on beyond the axis has no end here.
+                if x.holds(end) {
+                    svg.line(&format!("whisker {class}"), x.at(end), middle - 5.0, x.at(end), middle + 5.0);
+                } else {
+                    svg.beyond(class, x.at(end), middle, end > 0.0);
+                }
             }
         }
-        svg.mark(class, x.at(*ratio), middle, 4.4);
         let [a, b, difference, interval, _, by, word] = text::cells(c).map(Option::unwrap_or_default);
+        if x.holds(*ratio) {
+            svg.mark(class, x.at(*ratio), middle, 4.4);
+        } else {
+            svg.beyond(class, x.at(*ratio), middle, *ratio > 0.0);
+            let (side, at) = if *ratio > 0.0 { ("value end", -12.0) } else { ("value", 12.0) };
+            svg.text(side, x.at(*ratio) + at, middle + 4.0, &difference);
+        }
         let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
         let tip = format!("{} · A {a} · B {b} · {difference}{interval} · {word}, by {by}", c.name);
         svg.rect("hit", 0.0, middle - ROW / 2.0, x1, ROW, Some(&tip));
@@ -190,7 +211,14 @@ fn differences(figures: &[Compared]) -> Option<Chart> {
         .map(|(class, name, _)| (class, name.to_owned()))
         .collect();
     let heading = "Differences and their noise".to_owned();
-    let note = "Bars are 95 % intervals: a difference whose bar reaches over 0 may be chance. What has no bar has no known noise.".to_owned();
+    let is_beyond = |(_, ratio, interval): &Row<'_>| {
+        !x.holds(*ratio) || interval.is_some_and(|(low, high)| !x.holds(low) || !x.holds(high))
+    };
+    let mut note = "Bars are 95 % intervals: a difference whose bar reaches over 0 may be chance. What has no bar has no known noise.".to_owned();
+    if rows.iter().any(is_beyond) {
+        note +=
+            " An arrow at the edge: the bar, or the difference that stands beside it, lies beyond the axis.";
+    }
     Some(Chart {
         svg: svg.finish("Differences of all figures; the table below has the values"),
         heading,
@@ -239,4 +267,48 @@ pub(super) fn tip(name: &str, values: [Option<f64>; 2], show: impl Fn(f64) -> St
 /// A time as it is said there.
 pub(super) fn time(ns: f64) -> String {
     units::time(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Better, Unit};
+
+    fn compared(name: &str, ratio: f64, interval_95: Option<(f64, f64)>) -> Compared {
+        Compared {
+            name: name.to_owned(),
+            unit: Unit::Ns,
+            better: Better::Lower,
+            a: 1000.0,
+            b: 1000.0 * (1.0 + ratio),
+            difference: 1000.0 * ratio,
+            difference_ratio: Some(ratio),
+            change: Change::Worse,
+            by: "repetitions".to_owned(),
+            method: None,
+            values: None,
+            interval_95,
+            p: None,
+            p_adjusted: None,
+            cliffs_delta: None,
+            hedges_g: None,
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_the_axis_is_an_arrow_with_its_value() {
+        let mut figures: Vec<_> =
+            (0..8).map(|n| compared(&format!("figure {n}"), 0.02, Some((10.0, 30.0)))).collect();
+        let within = differences(&figures).expect("a drawing");
+        assert!(!within.svg.contains("beyond") && !within.note.contains("arrow"), "{}", within.svg);
+        figures.push(compared("far", 97.63, None));
+        figures.push(compared("wide", 0.02, Some((-90_000.0, 30.0))));
+        let chart = differences(&figures).expect("a drawing");
+        assert_eq!(chart.svg.matches("mk beyond").count(), 2, "{}", chart.svg);
+        assert!(
+            chart.svg.contains(">+9,763 %</text>") && chart.note.contains("An arrow at the edge"),
+            "{}",
+            chart.svg
+        );
+    }
 }

@@ -52,8 +52,8 @@ pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
         tiles.push(("Latency beside streams, median", loaded, format!("{idle} without them")));
         tiles.push((
             "Bufferbloat grade",
-            under.grade.clone(),
-            format!("median up by {}", units::time(under.increase_ns)),
+            under.grade.clone().unwrap_or_else(|| "not judged".to_owned()),
+            under.moved(),
         ));
     } else if let Some(t) = &endpoint.transactions {
         let lost =
@@ -96,14 +96,11 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
     let per_second: Value = |i| Some(i.count? as f64 / seconds(i)?);
     let mut panels = Vec::new();
     if !endpoint.streams.is_empty() {
-        let mut lines = vec![("s0", "payload", bits)];
-        // Of both directions together the kernel's estimates say little.
-        if endpoint.streams.len() == 1 {
-            lines.push(("s1", "delivery rate, as the sender's kernel estimates", |i| {
-                i.delivery_bits_per_second
-            }));
-        }
-        panels.push(Panel { title: "Throughput", kind: Kind::Scaled("bit/s"), lines });
+        panels.push(Panel {
+            title: "Throughput",
+            kind: Kind::Scaled("bit/s"),
+            lines: vec![("s0", "payload", bits)],
+        });
     }
     let title = if transacts { "Transactions" } else { "Datagrams" };
     panels.push(Panel { title, kind: Kind::Scaled("/s"), lines: vec![("s0", "", per_second)] });
@@ -120,6 +117,15 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
         kind: Kind::Time,
         lines: vec![("s2", "", |i| Some(i.rtt_ns? as f64))],
     });
+    // On a short path the kernel's estimate is a hundred times what is carried: on one axis with the payload it would press that
+    // flat. Of both directions together the estimates say little.
+    if endpoint.streams.len() == 1 {
+        panels.push(Panel {
+            title: "Delivery rate, as the sender's kernel estimates",
+            kind: Kind::Scaled("bit/s"),
+            lines: vec![("s1", "", |i| i.delivery_bits_per_second)],
+        });
+    }
     panels.push(Panel {
         title: "Congestion window (cwnd)",
         kind: Kind::Scaled("B"),
@@ -270,6 +276,16 @@ mod tests {
         for says in ["Throughput, Gbit/s", "(rtt), ms", "(cwnd), kB", "Segments sent again", "1.00 Gbit/s"] {
             assert!(page.contains(says), "{says}: {page}");
         }
+    }
+
+    #[test]
+    fn what_the_kernel_estimates_presses_no_payload_flat() {
+        let known = |n: u64| EndpointInterval { delivery_bits_per_second: Some(4e11), ..second(n) };
+        let page = plots(&tested((0..5).map(known).collect()));
+        // The payload has an axis of its own, up to little more than itself.
+        assert!(page.contains("Throughput, Gbit/s") && page.contains("estimates, Gbit/s"), "{page}");
+        let payload = page.split(">Delivery rate").next().unwrap_or_default();
+        assert!(!payload.contains(">400<") && payload.contains(">1.0<"), "{payload}");
     }
 
     #[test]

@@ -103,13 +103,18 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
         legend.push(("found f2", format!("bandwidth-delay product: {}", units::bytes(product as u64))));
     }
     svg.polyline("line s0", points.iter().map(|(bytes, point)| (x.at(*bytes), at(point.per_second))));
+    let mut is_cut = false;
     for (bytes, point) in &points {
         let px = x.at(*bytes);
         if let Some([low, high]) = point.interval() {
-            let (low, high) = (at(low), at(high));
-            svg.line("line s0", px, low, px, high);
+            svg.line("line s0", px, at(low), px, at(high));
             for end in [low, high] {
-                svg.line("line s0", px - 4.0, end, px + 4.0, end);
+                if y.holds(end / factor) {
+                    svg.line("line s0", px - 4.0, at(end), px + 4.0, at(end));
+                } else if end > 0.0 {
+                    is_cut = true;
+                    svg.above("s0", px, at(end));
+                }
             }
         }
         let granted = [("send", point.send_buffer_bytes), ("receive", point.receive_buffer_bytes)];
@@ -132,9 +137,12 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
     }
     let level = units::percent(found.level);
     legend.push(("s0", format!("mean of the repetitions, with its interval at {level} confidence")));
-    let note = "The kernel doubles what it is asked for, and counts its own use in; what it granted stands in the table. An interval may reach beyond the plot.";
+    let mut note = "The kernel doubles what it is asked for, and counts its own use in; what it granted stands in the table.".to_owned();
+    if is_cut {
+        note += " An arrow at the upper edge: the interval goes on beyond the axis.";
+    }
     let svg = svg.finish("Result by socket buffer; the table below has the values");
-    Some(Chart { heading: "Result by socket buffer".to_owned(), svg, legend, note: note.to_owned() })
+    Some(Chart { heading: "Result by socket buffer".to_owned(), svg, legend, note })
 }
 
 /// Latency by the rate that was offered, on a scale of decades.

@@ -17,15 +17,16 @@ const LONG: usize = 36;
 
 pub(crate) const DASH: &str = "-";
 
-/// A table with a header; the first column is text.
+/// A table with a header; the first column is text. Columns without a value are left out.
 pub(crate) struct Grid<const N: usize> {
     header: [&'static str; N],
-    body: String,
+    /// Class, label, the other cells.
+    rows: Vec<(&'static str, String, Vec<String>)>,
 }
 
 impl<const N: usize> Grid<N> {
     pub fn new(header: [&'static str; N]) -> Self {
-        Self { header, body: String::new() }
+        Self { header, rows: Vec::new() }
     }
 
     pub fn row<const M: usize>(&mut self, label: &str, cells: [String; M]) {
@@ -33,26 +34,43 @@ impl<const N: usize> Grid<N> {
     }
 
     /// A row that the style sheet shows by its class; empty for one like the others.
-    pub fn marked_row<const M: usize>(&mut self, class: &str, label: &str, cells: [String; M]) {
+    pub fn marked_row<const M: usize>(&mut self, class: &'static str, label: &str, cells: [String; M]) {
         const { assert!(M + 1 == N, "a row has as many cells as the header") };
+        self.rows.push((class, label.to_owned(), cells.into()));
+    }
+
+    /// Empty when no row was added. A long one may be cut when printed.
+    pub fn card(self, heading: &str, long: bool) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let has_value = |at: usize| {
+            at == 0
+                || self.rows.iter().any(|(_, _, cells)| {
+                    cells.get(at - 1).is_some_and(|cell| !cell.is_empty() && cell != DASH)
+                })
+        };
+        let shown: Vec<bool> = (0..N).map(has_value).collect();
+        let header: String = self
+            .header
+            .iter()
+            .zip(&shown)
+            .filter(|(_, shown)| **shown)
+            .map(|(name, _)| format!("<th scope=\"col\">{}</th>", Esc(name)))
+            .collect();
         // A sentence is broken into lines, figures are not.
         let cell = |cell: &String| match cell.chars().count() > LONG {
             true => format!("<td class=\"text\">{}</td>", Esc(cell)),
             false => format!("<td>{}</td>", Esc(cell)),
         };
-        let cells: String = cells.iter().map(cell).collect();
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        self.body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
-    }
-
-    /// Empty when no row was added. A long one may be cut when printed.
-    pub fn card(self, heading: &str, long: bool) -> String {
-        if self.body.is_empty() {
-            return String::new();
+        let mut body = String::new();
+        for (class, label, cells) in &self.rows {
+            let kept = cells.iter().zip(shown.iter().skip(1)).filter(|(_, shown)| **shown);
+            let cells: String = kept.map(|(text, _)| cell(text)).collect();
+            let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
         }
-        let header: String =
-            self.header.iter().map(|h| format!("<th scope=\"col\">{}</th>", Esc(h))).collect();
-        let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{}</tbody></table>", self.body);
+        let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{body}</tbody></table>");
         card(heading, &table, if long { " long" } else { "" })
     }
 }
@@ -102,4 +120,21 @@ impl Facts {
 fn card(heading: &str, table: &str, class: &str) -> String {
     let heading = if heading.is_empty() { String::new() } else { format!("<h3>{}</h3>", Esc(heading)) };
     format!("<div class=\"card{class}\">{heading}{table}</div>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_without_a_value_is_left_out() {
+        let mut grid = Grid::new(["of", "known", "never known", "known once"]);
+        grid.row("a", ["1".to_owned(), DASH.to_owned(), DASH.to_owned()]);
+        grid.marked_row("fault", "b", [DASH.to_owned(), String::new(), "2".to_owned()]);
+        let card = grid.card("", false);
+        assert!(!card.contains("never known") && card.contains("known once"), "{card}");
+        assert_eq!(card.matches("<td>").count(), 6, "{card}");
+        assert!(card.contains("<tr class=\"fault\"><td>b</td><td>-</td><td>2</td></tr>"), "{card}");
+        assert_eq!(Grid::new(["of", "known"]).card("", false), "");
+    }
 }

@@ -45,6 +45,12 @@ impl Scale {
         self.log
     }
 
+    /// Whether `value` lies on the axis; what does not is drawn at its edge and must be marked ([`Svg::beyond`]).
+    pub fn holds(&self, value: f64) -> bool {
+        let rounding = (self.hi - self.lo).abs() * 1e-9;
+        (self.lo - rounding..=self.hi + rounding).contains(&value)
+    }
+
     /// The pixel of `value`, held within the axis.
     pub fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.lo, self.hi);
@@ -195,6 +201,25 @@ impl Svg {
         };
     }
 
+    /// An arrow at the edge of an axis of values from left to right: what it is of goes on there.
+    pub fn beyond(&mut self, class: &str, x: f64, y: f64, to_the_right: bool) {
+        let back = if to_the_right { -8.0 } else { 8.0 };
+        self.arrow(class, (x, y), [(x + back, y - 5.0), (x + back, y + 5.0)]);
+    }
+
+    /// The same of an axis of values from below to above.
+    pub fn above(&mut self, class: &str, x: f64, y: f64) {
+        self.arrow(class, (x, y), [(x - 5.0, y + 8.0), (x + 5.0, y + 8.0)]);
+    }
+
+    fn arrow(&mut self, class: &str, (x, y): (f64, f64), [(ax, ay), (bx, by)]: [(f64, f64); 2]) {
+        write!(
+            self.body,
+            "<path class=\"mk beyond {class}\" d=\"M{x:.1} {y:.1}L{ax:.1} {ay:.1}L{bx:.1} {by:.1}Z\"/>"
+        )
+        .unwrap_or_default();
+    }
+
     pub fn dot(&mut self, class: &str, x: f64, y: f64) {
         write!(self.body, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>")
             .unwrap_or_default();
@@ -286,9 +311,10 @@ impl Svg {
 
     /// The finished element; `label` is what a screen reader says.
     pub fn finish(self, label: &str) -> String {
-        let Self { height, body, .. } = self;
+        let Self { height, body, frame: Frame { left, right, .. } } = self;
+        // By its margins script.js lays it out for a narrow window.
         format!(
-            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" xmlns=\"http://www.w3.org/2000/svg\">{body}</svg>",
+            "<svg viewBox=\"0 0 {WIDTH} {height}\" data-left=\"{left:.0}\" data-right=\"{right:.0}\" role=\"img\" aria-label=\"{}\" xmlns=\"http://www.w3.org/2000/svg\">{body}</svg>",
             Esc(label)
         )
     }

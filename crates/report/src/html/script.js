@@ -1,5 +1,6 @@
 "use strict";
-// What is pointed at stands beside the legend. Drawings over time are zoomed, all of a page together, and share a cursor.
+// What is pointed at stands beside the legend. Drawings over time are zoomed, all of a page together, and share a cursor. Others are
+// laid out anew where the window is too narrow for them, so that no tick and no label is cut or has to be scrolled to.
 // Without this script the page loses nothing: drawings show the whole, and tool tips what is pointed at.
 
 const tipsOf = (plot) =>
@@ -26,6 +27,82 @@ for (const plot of document.querySelectorAll("figure.plot")) {
   }
   plot.addEventListener("pointerleave", () => show(null, ""));
 }
+
+// Lays a drawing out for a width below its least: what is plotted is pressed together between its margins, texts keep their size and
+// leave out what would cover another.
+const WIDE = 880, LEAST = 680;
+const narrowed = (svg) => {
+  const left = +svg.dataset.left, right = +svg.dataset.right, height = svg.viewBox.baseVal.height;
+  const original = [...svg.cloneNode(true).querySelectorAll("*:not(title)")];
+  let now = WIDE;
+  return () => {
+    const room = Math.floor(svg.parentElement.clientWidth), width = room >= LEAST || room < 200 ? WIDE : room;
+    if (width === now) return;
+    now = width;
+    const parts = [...svg.querySelectorAll("*:not(title)")];
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.classList.toggle("narrow", width < WIDE);
+    const margin = Math.min(left, width * 0.48);
+    const x = (at) => {
+      if (width === WIDE) return at;
+      if (at <= left) return at - left + margin;
+      if (at >= WIDE - right) return width - (WIDE - at);
+      return margin + (at - left) / (WIDE - left - right) * (width - margin - right);
+    };
+    parts.forEach((element, n) => {
+      const of = original[n], number = (name) => +of.getAttribute(name), put = (name, value) => element.setAttribute(name, value.toFixed(1));
+      switch (element.tagName) {
+        case "line": put("x1", x(number("x1"))); put("x2", x(number("x2"))); break;
+        case "circle": put("cx", x(number("cx"))); break;
+        case "polyline": {
+          const points = of.getAttribute("points").split(" ").map((point) => point.split(","));
+          element.setAttribute("points", points.map(([px, y]) => `${x(+px).toFixed(1)},${y}`).join(" "));
+          break;
+        }
+        case "path": {
+          // Marks keep their shape.
+          const xs = [...of.getAttribute("d").matchAll(/[ML](-?[\d.]+)/g)].map((m) => +m[1]);
+          const middle = (Math.min(...xs) + Math.max(...xs)) / 2, by = x(middle) - middle;
+          element.setAttribute("d", of.getAttribute("d").replace(/([ML])(-?[\d.]+)/g, (_, pen, px) => pen + (+px + by).toFixed(1)));
+          break;
+        }
+        case "rect": {
+          const [from, across] = [number("x"), number("width")], middle = from + across / 2;
+          const point = element.classList.contains("hit") && across <= 18;
+          const [a, b] = point ? [x(middle) - across / 2, x(middle) + across / 2] : [x(from), x(from + across)];
+          put("x", a);
+          put("width", Math.max(b - a, 0.5));
+          break;
+        }
+        case "text": {
+          element.textContent = of.textContent;
+          element.setAttribute("class", of.getAttribute("class"));
+          put("x", of.getAttribute("class") === "title" ? number("x") : x(number("x")));
+        }
+      }
+    });
+    if (width === WIDE) { for (const text of svg.querySelectorAll("text")) text.style.display = ""; return; }
+    // Titles of axes first, then the ends of each axis, then what is between.
+    const texts = [...svg.querySelectorAll("text")];
+    const rank = (text) => (text.classList.contains("title") ? 0 : !text.classList.contains("tick") ? 3 : text.classList.contains("end") ? 1 : 2);
+    const taken = [];
+    for (const text of texts.sort((a, b) => rank(a) - rank(b))) {
+      text.style.display = "";
+      let box = text.getBBox();
+      const whole = text.textContent;
+      // A name that is longer than its margin is cut in its middle; the table has it whole.
+      for (let keep = whole.length - 1; box.width > (rank(text) === 1 ? margin - 8 : width) && keep > 4; keep--) {
+        text.textContent = `${whole.slice(0, Math.ceil(keep * 0.6))}\u2026${whole.slice(whole.length - Math.floor(keep * 0.4))}`;
+        box = text.getBBox();
+      }
+      const over = Math.max(box.x + box.width - width, 0) || Math.min(box.x, 0);
+      if (over) { text.setAttribute("x", (+text.getAttribute("x") - over).toFixed(1)); box = text.getBBox(); }
+      const free = taken.every((t) => box.x >= t.x + t.width + 5 || t.x >= box.x + box.width + 5 || box.y >= t.y + t.height - 2 || t.y >= box.y + box.height - 2);
+      if (free) taken.push(box);
+      else text.style.display = "none";
+    }
+  };
+};
 
 const VIEW = 10000, LEFT = 64, RIGHT = 12;
 const make = (name, attributes, into) => {
@@ -183,5 +260,9 @@ const overTime = (svg) => {
   all.push(drawing);
 };
 document.querySelectorAll("svg.time").forEach(overTime);
-drawAll();
-addEventListener("resize", drawAll);
+const layouts = [...document.querySelectorAll("svg[data-left]")].map(narrowed);
+const layOut = () => { drawAll(); layouts.forEach((layout) => layout()); };
+layOut();
+addEventListener("resize", layOut);
+// Paper has its own width.
+addEventListener("beforeprint", layOut);

@@ -100,6 +100,9 @@ pub struct ClonedSessions {
     pub over_link: u64,
     /// Of copies of ours that came back: from our addresses, or from the target.
     pub own: u64,
+    /// Speaking TLS from their first byte, which the target has other keys for.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub tls: u64,
     /// Copied from their beginning,
     pub copied: u64,
     /// or from somewhere in between.
@@ -112,6 +115,9 @@ pub struct ClonedSessions {
     pub truncated: u64,
     /// with more out of order than there is room for,
     pub too_early: u64,
+    /// turned to TLS (STARTTLS),
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub turned_tls: u64,
     /// given up, because copying took far more of the machine than it may,
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub shed: u64,
@@ -166,6 +172,12 @@ pub struct ClonedConnections {
     pub overfull: u64,
     /// Requests that were not held until their answer any more, because it did not come.
     pub impatient: u64,
+    /// Ends (FIN or RST) that were put off until the target had answered as the server had when the client ended.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub held_ends: u64,
+    /// Ends among those that were put off no longer: the target had not answered after 10 s.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unanswered_ends: u64,
 }
 
 /// Bytes that were to be said to the target.
@@ -192,20 +204,45 @@ pub struct ClonedSent {
 /// The answers of the server and of the target beside each other, request by request; of each session's first copy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedAnswers {
+    /// Requests, and greetings of servers that speak first. What became of each is one of: compared, unanswered by the server or the target,
+    /// cut, unsaid, unfollowed.
+    #[serde(default)]
+    pub requests: u64,
     /// Requests that both answered.
     pub compared: u64,
-    /// And alike: by first line and size of HTTP/1, by kind and size of Redis, by size of any other protocol.
+    /// And alike: of HTTP/1 in status line, body and fields of the head that do not differ by nature; of any other protocol byte by byte.
     pub same: u64,
-    /// They begin differently.
+    /// They begin differently: the first of these four that holds is counted.
     pub lines_differ: u64,
-    /// They begin alike, and their sizes differ.
+    /// They begin alike, and their bodies' sizes differ.
     pub sizes_differ: u64,
+    /// Their bodies are of one size, and differ.
+    #[serde(default)]
+    pub bodies_differ: u64,
+    /// Their bodies are alike, and fields of their heads differ.
+    #[serde(default)]
+    pub fields_differ: u64,
+    /// Among those compared: not all of the server's body was captured; what was is compared, and its size.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub in_part: u64,
     /// Requests that the server did not answer, as far as the capture shows.
     pub online_unanswered: u64,
     /// Requests that the target did not answer, though the server did.
     pub target_unanswered: u64,
+    /// An answer had not ended when copying did, or when its client went away: it is not compared.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub cut: u64,
+    /// Requests that were never said to the target, because its connection was over.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unsaid: u64,
+    /// Requests of sessions that could not be followed to their end, whose answers are not known.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unfollowed: u64,
     /// Sessions whose requests or answers could not be followed to their end.
     pub unframed_sessions: u64,
+    /// Sessions of which nothing is compared, because their messages cannot be told apart: HTTP/2.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unread_sessions: u64,
     /// From the request's last byte to the answer's first, at the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online_first_byte_ns: Option<Distribution>,
@@ -245,7 +282,7 @@ pub struct ClonedNoise {
 /// In what answers differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedDifference {
-    /// `first_line` or `size`.
+    /// `first_line`, `size` (of bodies), `body` or `field` (of heads).
     pub kind: String,
     /// The server's.
     pub online: String,
@@ -253,13 +290,27 @@ pub struct ClonedDifference {
     pub target: String,
     /// How often.
     pub count: u64,
-    /// How often the second target's answers differ from the server's in the same respect (first lines, or sizes) where the server's began
-    /// like this.
+    /// How often the second target's answers differ from the server's in the same respect (first lines, sizes, bodies, or the same field)
+    /// where the server's began like this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<u64>,
     /// What one of these requests began with; empty where that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub example: String,
+    /// Where the bodies of the answers to that request begin to differ, if that is within what is kept of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<ClonedPlace>,
+}
+
+/// Where two bodies begin to differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedPlace {
+    /// The byte's number, from 0.
+    pub offset: u64,
+    /// What the server's body has there, with some bytes before, escaped.
+    pub online: String,
+    /// What the target's has.
+    pub target: String,
 }
 
 figures! {
@@ -295,11 +346,17 @@ impl ClonedSessions {
 
     /// Those that ended before their clients did.
     pub fn cut(&self) -> u64 {
-        self.gaps + self.missed + self.truncated + self.too_early + self.shed + self.unforwarded
+        self.gaps
+            + self.missed
+            + self.truncated
+            + self.too_early
+            + self.turned_tls
+            + self.shed
+            + self.unforwarded
     }
 
     /// Those that were not copied, with the reasons.
-    pub fn left(&self) -> [(&'static str, u64); 11] {
+    pub fn left(&self) -> [(&'static str, u64); 12] {
         [
             ("half open", self.half_open),
             ("refused by the server", self.refused),
@@ -311,6 +368,7 @@ impl ClonedSessions {
             ("beyond max-cpu or max-memory", self.over_ceiling),
             ("without room on the way here", self.over_link),
             ("copies that came back", self.own),
+            ("TLS", self.tls),
             ("forgotten", self.idle),
         ]
     }
@@ -331,8 +389,13 @@ impl ClonedConnections {
 
 impl ClonedAnswers {
     /// Answers that differ.
+    pub fn differing(&self) -> u64 {
+        self.lines_differ + self.sizes_differ + self.bodies_differ + self.fields_differ
+    }
+
+    /// Answers that differ, or are missing.
     pub fn different(&self) -> u64 {
-        self.lines_differ + self.sizes_differ + self.target_unanswered
+        self.differing() + self.target_unanswered
     }
 }
 
@@ -411,6 +474,8 @@ impl Section for Copied {
             ("reset by the target", n.reset_early),
             ("given up, too much waited", n.overfull),
             ("no longer held", n.impatient),
+            ("ends put off until answered", n.held_ends),
+            ("ended unanswered", n.unanswered_ends),
         ]));
         let b = &c.sent;
         let mut sent = vec![
@@ -435,12 +500,16 @@ impl Section for Copied {
             let mut answers = vec![
                 units::counted(a.compared, "answer"),
                 format!("{} alike", units::count(a.same)),
-                format!("{} differ", units::count(a.lines_differ + a.sizes_differ)),
+                format!("{} differ", units::count(a.differing())),
             ];
             answers.extend(there([
                 ("unanswered by the target", a.target_unanswered),
                 ("unanswered by the server", a.online_unanswered),
+                ("cut", a.cut),
+                ("compared in part", a.in_part),
+                ("never asked of the target", a.unsaid),
                 ("sessions not followed", a.unframed_sessions),
+                ("sessions not read (HTTP/2)", a.unread_sessions),
             ]));
             lines.push(Line::facts("answers", answers));
             for (label, of) in [
@@ -522,7 +591,7 @@ impl Cloned {
                     units::bytes(self.sent.sent),
                     units::bytes(self.sent.due)
                 );
-                let differ = answers.lines_differ + answers.sizes_differ;
+                let differ = answers.differing();
                 text += &match (answers.compared, answers.different()) {
                     (0, 0) => "; no answer could be compared".to_owned(),
                     (compared, 0) => {
@@ -549,7 +618,7 @@ impl ClonedNoise {
         let a = &self.answers;
         let mut facts = vec![
             format!("{}: {}", units::printable(&self.target), units::counted(a.compared, "answer")),
-            format!("{} differ", units::count(a.lines_differ + a.sizes_differ)),
+            format!("{} differ", units::count(a.differing())),
         ];
         facts.extend(there([
             ("unanswered", a.target_unanswered),
@@ -574,6 +643,13 @@ impl ClonedDifference {
             Some(0) => "; the second target has none of it".to_owned(),
             Some(noise) => format!("; of the second target {} differ in the same", units::count(noise)),
         };
-        format!("{}: {online} became {target}{example}{noise}", units::count(self.count))
+        let first = match &self.first {
+            None => String::new(),
+            Some(ClonedPlace { offset, online, target }) => {
+                let [online, target] = [online, target].map(|text| units::printable(text));
+                format!(" (first at byte {offset}: `{online}`, `{target}`)")
+            }
+        };
+        format!("{}: {online} became {target}{first}{example}{noise}", units::count(self.count))
     }
 }

@@ -262,10 +262,29 @@ pub struct UnderLoad {
     pub increase_ns: u64,
     /// Transactions a minute beside streams, from the mean latency: RPM, as the responsiveness drafts (draft-ietf-ippm-responsiveness) call it.
     pub round_trips_per_minute: f64,
-    /// A+ to F.
-    pub grade: String,
+    /// A+ to F; left out where latency was lower beside streams than without them, which tells nothing of how much they add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<String>,
     /// By which rule.
     pub rule: String,
+}
+
+impl UnderLoad {
+    /// The grade, or why there is none.
+    pub(crate) fn graded(&self) -> String {
+        match &self.grade {
+            Some(grade) => format!("{grade} for bufferbloat"),
+            None => "none: idle hosts sleep, or the streams did not fill the path".to_owned(),
+        }
+    }
+
+    /// Where the median went.
+    pub(crate) fn moved(&self) -> String {
+        match self.idle_ns.p50.checked_sub(self.loaded_ns.p50).filter(|_| self.grade.is_none()) {
+            Some(fell) => format!("median down by {}", units::time(fell)),
+            None => format!("median up by {}", units::time(self.increase_ns)),
+        }
+    }
 }
 
 /// A test that was repeated.
@@ -477,12 +496,15 @@ impl Endpoint {
             parts.push(held.into_iter().chain([failed]).collect::<Vec<_>>().join(", "));
         }
         if let Some(under) = &self.under_load {
-            parts.push(format!(
-                "the median latency rose from {} to {} beside streams (grade {})",
-                units::time(under.idle_ns.p50),
-                units::time(under.loaded_ns.p50),
-                under.grade
-            ));
+            let [idle, loaded] = [under.idle_ns.p50, under.loaded_ns.p50].map(units::time);
+            parts.push(match &under.grade {
+                Some(grade) => {
+                    format!("the median latency rose from {idle} to {loaded} beside streams (grade {grade})")
+                }
+                None => format!(
+                    "the median latency fell from {idle} to {loaded} beside streams: how much they add cannot be judged"
+                ),
+            });
         }
         if parts.is_empty() {
             format!("{} with {} came to nothing", self.test, units::printable(&self.server))
@@ -594,8 +616,8 @@ impl Section for Tested {
             lines.push(Line::facts(
                 "grade",
                 vec![
-                    format!("{} for bufferbloat", under.grade),
-                    format!("median up by {}", units::time(under.increase_ns)),
+                    under.graded(),
+                    under.moved(),
                     format!(
                         "{} round trips a minute",
                         units::count(under.round_trips_per_minute.round() as u64)
@@ -650,7 +672,7 @@ impl Section for Tested {
             facts.add("opening", &opening.facts().join(", "));
         }
         if let Some(under) = &e.under_load {
-            facts.add("bufferbloat grade", &format!("{} ({})", under.grade, under.rule));
+            facts.add("bufferbloat grade", &format!("{} ({})", under.graded(), under.rule));
         }
         facts.maybe("windows", e.windows());
         if let Some(c) = &e.confidence {

@@ -60,6 +60,10 @@ pub struct Pacing {
     /// that by a margin, the sender spins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake_up_p99_ns: Option<u64>,
+    /// What the sending threads had at the end: `ordinary`; `real-time`: they went before all ordinary tasks, because others had held
+    /// them up; or where that is not permitted the best nice value that is: `nice -5`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
     /// What happened after the sender was held up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<CatchUp>,
@@ -68,14 +72,27 @@ pub struct Pacing {
 /// What happened after the sender was held up (a stall) and had frames overdue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CatchUp {
-    /// How often.
+    /// How often nothing left for more than 100 us although a frame was due and nothing kept it on purpose. How late frames are is
+    /// something else: that adds up.
     pub stalls: u64,
     /// The longest of them.
     pub longest_stall_ns: u64,
     /// Frames sent above the asked rate to catch up.
     pub frames: u64,
-    /// The bound on the rate while catching up, as a multiple of the rate asked for.
+    /// The bound on the rate while catching up, over any millisecond, as a multiple of the rate asked for.
     pub rate_limit_ratio: f64,
+    /// The bound by the link, over any millisecond, in bits on the wire (24 bytes more a frame): it holds where it is the higher one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bits_per_second: Option<u64>,
+    /// Frames of a burst at most, by that bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_burst_frames: Option<u64>,
+    /// The most frames that were handed over within any millisecond of the run; of several sending threads at most so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_in_1ms: Option<u64>,
+    /// The most frames that arrived within any millisecond, where all arrivals were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_received_in_1ms: Option<u64>,
     /// Schedule time given up because it could not be caught up within the bound.
     pub abandoned_ns: u64,
 }
@@ -114,7 +131,11 @@ impl Section for Pace {
         let departed = report.result.tx.as_ref().and_then(|tx| tx.departures.as_ref());
         let frames = report.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
         let pace = report.result.pacing.iter();
-        let pace = pace.map(|p| Line::facts("pacing", pacing(p)).unless(crate::expected::pacing(p, frames)));
+        let pace = pace.map(|p| {
+            let mut facts = pacing(p);
+            facts.extend(others(report));
+            Line::facts("pacing", facts).unless(crate::expected::pacing(p, frames))
+        });
         pace.chain(departed.map(|d| Line::facts("departed", departures(d)))).collect()
     }
 
@@ -131,17 +152,48 @@ impl Section for Pace {
             p.late_threshold_ns.map(|ns| format!(" by more than {}", units::time(ns))).unwrap_or_default();
         facts.maybe("frames late", p.late_frames.map(|n| format!("{}{than}", units::count(n))));
         facts.maybe("frames back to back", p.back_to_back_ratio.map(units::percent));
+        facts.maybe("priority", p.priority.as_deref().map(printable));
         if let Some(c) = p.catch_up {
             let (stalls, longest) = (units::count(c.stalls), units::time(c.longest_stall_ns));
             facts.add("stalls", &format!("{stalls}, the longest {longest}"));
             let frames = units::counted(c.frames, "frame");
-            facts.add(
-                "caught up",
-                &format!("{frames}, at no more than {:.1} times the rate", c.rate_limit_ratio),
-            );
+            facts.add("caught up", &format!("{frames}, {}", bound(&c)));
+            facts.maybe("most frames in 1 ms", most(&c));
             facts.add("schedule given up", &units::time(c.abandoned_ns));
         }
     }
+}
+
+/// How long others had a sending CPU, if that is worth a word.
+fn others(report: &Report) -> Option<String> {
+    let cores = report.result.tx.iter().flat_map(|tx| &tx.cores);
+    let most = cores.filter_map(|core| core.others_ratio).fold(0.0, f64::max);
+    (most >= 0.01)
+        .then(|| format!("other programs had the sender's CPU for {} of the time", units::percent(most)))
+}
+
+/// "at no more than 5.00 Gbit/s on the wire, or 2.0 times the rate".
+fn bound(c: &CatchUp) -> String {
+    if c.rate_limit_ratio <= 1.0 {
+        // Trials: more than that is put off.
+        return "by at most 0.4 ms each".to_owned();
+    }
+    let times = format!("{:.1} times the rate", c.rate_limit_ratio);
+    match c.limit_bits_per_second {
+        None => format!("at no more than {times}"),
+        Some(bits) => {
+            format!(
+                "at no more than {} on the wire, or {times} if that is more",
+                units::bit_rate(bits as f64)
+            )
+        }
+    }
+}
+
+/// What a device saw, as far as it is known.
+fn most(c: &CatchUp) -> Option<String> {
+    let received = c.most_received_in_1ms.map(|n| format!("{} received", units::count(n)));
+    received.or_else(|| c.most_in_1ms.map(|n| format!("{} sent", units::count(n))))
 }
 
 fn pacing(p: &Pacing) -> Vec<String> {
@@ -162,12 +214,13 @@ fn pacing(p: &Pacing) -> Vec<String> {
     if let Some(ratio) = p.back_to_back_ratio {
         facts.push(format!("{} back to back", units::percent(ratio)));
     }
+    if let Some(priority) = p.priority.as_deref().filter(|priority| *priority != "ordinary") {
+        facts.push(format!("priority {}", printable(priority)));
+    }
     if let Some(c) = p.catch_up.filter(|c| c.stalls > 0) {
         let (stalls, longest) = (units::counted(c.stalls, "stall"), units::time(c.longest_stall_ns));
-        facts.push(format!(
-            "{stalls} of up to {longest}, caught up at no more than {:.1}x the rate",
-            c.rate_limit_ratio
-        ));
+        facts.push(format!("{stalls} of up to {longest}, caught up {}", bound(&c)));
+        facts.extend(most(&c).map(|most| format!("most frames in 1 ms: {most}")));
         if c.abandoned_ns > 0 {
             facts.push(format!("{} given up", units::time(c.abandoned_ns)));
         }

@@ -41,6 +41,21 @@ figures! {
     P999 = "trial_latency_p999", "latency, p99.9", Ns, Lower;
 }
 
+/// Which searches have a figure, of those that not all have: `None` of the others.
+pub(crate) fn sought(key: &str) -> Option<&'static [&'static str]> {
+    let of = |figures: &[&Figure]| figures.iter().any(|figure| figure.key == key);
+    let known: [(&[&Figure], &'static [&'static str]); 6] = [
+        (&[&LOST], &["loss"]),
+        (&[&TYPICAL, &WORST_CASE, &VARIATION], &["latency"]),
+        (&[&BURST, &BUFFER], &["burst"]),
+        (&[&RECOVERY], &["recovery"]),
+        (&[&OUTAGE], &["reset"]),
+        // A trial alone has them.
+        (&[&SENDER_SHORT, &P50, &P99, &P999], &[]),
+    ];
+    known.into_iter().find(|(figures, _)| of(figures)).map(|(_, goals)| goals)
+}
+
 pub(super) struct Searched;
 
 impl Section for Searched {

@@ -100,6 +100,19 @@ pub struct Core {
     /// CPU time used over wall time, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ratio: Option<f64>,
+    /// The part of that in which it only waited for frames' times, awake; left out at top speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_ratio: Option<f64>,
+    /// The part of the time in which the sending thread was ready to run and others had this CPU, as the kernel counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_ratio: Option<f64>,
+}
+
+impl Core {
+    /// CPU time used for other things than waiting, over wall time.
+    pub fn busy_ratio(&self) -> Option<f64> {
+        Some((self.cpu_ratio? - self.waiting_ratio.unwrap_or(0.0)).max(0.0))
+    }
 }
 
 figures! {

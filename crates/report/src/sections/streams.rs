@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Section, is_zero};
+use super::{Section, is_zero, latency, received, sent};
 use crate::distribution::Distribution;
+use crate::figure::Measured;
 use crate::html::grid::{DASH, Grid, first_of};
 use crate::model::Report;
 use crate::table::{Less, Table};
@@ -139,6 +140,35 @@ impl Section for Streams {
     }
 }
 
-fn label(s: &Stream) -> String {
+/// The figures of each stream, for who asks for those of one by its number or its name.
+pub(crate) fn figures(report: &Report) -> Vec<(&Stream, Measured)> {
+    let of = |s: &Stream| {
+        let mut figures = Vec::new();
+        figures.extend(s.tx_frames.map(|frames| sent::FRAMES.count(frames)));
+        figures.extend([received::FRAMES.count(s.rx_frames), received::BYTES.count(s.rx_bytes)]);
+        figures.push(received::LOST_FRAMES.count(s.lost_frames));
+        let sent = s.tx_frames.filter(|sent| *sent > 0);
+        figures.extend(sent.map(|sent| received::LOST.is(s.lost_frames as f64 / sent as f64)));
+        figures.push(received::DUPLICATED.count(s.duplicated_frames));
+        figures.push(received::REORDERED.count(s.reordered_frames));
+        figures.extend(s.corrupted_frames.map(|frames| received::CORRUPTED.count(frames)));
+        if let Some(d) = s.latency_ns.as_ref().filter(|d| d.count > 0) {
+            figures.extend([
+                latency::P50.count(d.p50),
+                latency::P99.count(d.p99),
+                latency::P999.count(d.p999),
+            ]);
+        }
+        figures.extend(s.latency_min_ns.map(|ns| latency::MIN.count(ns)));
+        figures.extend(s.latency_max_ns.map(|ns| latency::MAX.count(ns)));
+        figures.extend(s.jitter_ns.map(|ns| latency::JITTER.is(ns)));
+        figures.retain(|figure| figure.value.is_finite());
+        figures
+    };
+    report.streams.iter().flat_map(|s| of(s).into_iter().map(move |figure| (s, figure))).collect()
+}
+
+/// As tables call a stream: its number, and its name.
+pub(crate) fn label(s: &Stream) -> String {
     s.name.as_ref().map_or(s.stream.to_string(), |name| format!("{} {name}", s.stream))
 }

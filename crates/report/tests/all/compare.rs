@@ -202,6 +202,91 @@ fn repetitions_are_judged_by_how_they_differ_among_themselves() {
     assert!(alone.notes.iter().any(|note| note.contains("One result a side")), "{:?}", alone.notes);
 }
 
+/// A run that sent so many of the frames that were asked for in 6 s, and lost a hundredth of them.
+fn offered(sent: u64, asked: Option<u64>, seed: u64) -> Report {
+    let mut report = run(sent, 20, seed);
+    report.intervals.iter_mut().for_each(|i| {
+        let sent = i.tx_frames.unwrap_or_default();
+        (i.rx_frames, i.lost_frames) = (Some(sent - sent / 100), Some(sent / 100));
+        i.latency_p50_ns = Some(sent * 10);
+    });
+    let frames = report.intervals.iter().filter_map(|i| i.rx_frames).sum();
+    report.result.rx = Some(Rx { totals: Totals::over(frames, frames * 60, 6_000_000_000), ..Rx::default() });
+    report.result.latency_ns = Some(Distribution { count: frames, p50: sent, ..Distribution::default() });
+    if let Some(tx) = &mut report.result.tx {
+        tx.intended_frames_per_second = asked.map(|asked| asked as f64);
+    }
+    report
+}
+
+#[test]
+fn loads_that_differ_are_said_first_and_what_depends_on_them_is_not_judged() {
+    let whole = offered(100_000, Some(100_000), 1);
+    let short = offered(54_700, Some(100_000), 2);
+    let comparison = against(&[whole.clone()], &[short]).expect("compared");
+    let load = comparison.offered_loads.iter().find(|load| load.name == "frames").expect("frames");
+    assert!(load.differ && load.a_asked == Some(1e5), "{load:?}");
+    for name in ["received", "latency, p50"] {
+        let c = comparison.figures.iter().find(|c| c.name == name).expect("a figure");
+        assert_eq!((c.change, c.p, c.interval_95), (Change::NotJudged, None, None), "{c:?}");
+        assert_eq!(c.by, "the offered loads differ");
+    }
+    // What it sent of what was asked for is the sender's own.
+    assert_eq!((change(&comparison, "sent"), comparison.exit_status()), (Change::Worse, 1));
+    let text = render(&comparison, text::Options::default());
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for says in [
+        "The offered loads differ: frames of A 100 kpps, of B 54.8 kpps (54.8 % of the 100 kpps asked for)",
+        "All other conditions: the same",
+    ] {
+        assert!(told.contains(says), "no `{says}`: {text}");
+    }
+    assert!(
+        text.find("offered loads").expect("loads") < text.find("Figures").expect("the figures"),
+        "{text}"
+    );
+    let (a, b) = ([whole.clone()], [offered(54_700, Some(100_000), 2)]);
+    let page = html::comparison(&comparison, &named(&a), &named(&b));
+    assert!(page.contains("<h1>The offered loads differ; B is worse than A</h1>"), "{page}");
+}
+
+#[test]
+fn another_load_that_was_asked_for_is_neither_better_nor_worse() {
+    let (a, b) = (offered(40_000, Some(40_000), 1), offered(10_000, Some(10_000), 2));
+    let comparison = against(&[a], &[b]).expect("compared");
+    assert_eq!((comparison.outcome, comparison.exit_status()), (Change::NotJudged, 0));
+    let sent = comparison.figures.iter().find(|c| c.name == "sent").expect("sent");
+    assert_eq!(sent.by, "another load was asked for");
+    let text = render(&comparison, text::Options::default());
+    assert!(text.trim_end().ends_with("the offered loads differ."), "{text}");
+}
+
+#[test]
+fn loads_that_vary_as_much_on_either_side_are_the_same() {
+    let side = |rates: [u64; 3]| rates.map(|rate| offered(rate, None, rate));
+    let (a, b) = (side([100_000, 90_000, 110_000]), side([95_000, 112_000, 88_000]));
+    let comparison = against(&a, &b).expect("compared");
+    assert!(comparison.offered_loads.iter().all(|load| !load.differ), "{:?}", comparison.offered_loads);
+    assert_ne!(change(&comparison, "received"), Change::NotJudged);
+    let clear =
+        against(&side([100_000, 99_000, 101_000]), &side([80_000, 79_000, 81_000])).expect("compared");
+    assert_eq!(change(&clear, "received"), Change::NotJudged);
+    // Less than 1 % is no difference.
+    let near = against(&[offered(100_000, None, 1)], &[offered(99_300, None, 2)]).expect("compared");
+    assert!(near.offered_loads.iter().all(|load| !load.differ));
+}
+
+#[test]
+fn values_of_conditions_stand_whole() {
+    let mut other = lossy_replay();
+    let name = "6.19.0-of-a-distribution with-words that-go-on beyond-the column";
+    other.environment.kernel = Some(name.into());
+    let comparison = against(&[lossy_replay()], &[other]).expect("compared");
+    let text = render(&comparison, text::Options::default());
+    assert!(name.split(' ').all(|word| text.contains(word)) && !text.contains("..."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
 #[test]
 fn conditions_that_differ_stand_first() {
     let mut other = lossy_replay();

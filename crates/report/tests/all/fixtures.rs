@@ -138,7 +138,13 @@ pub fn lossy_replay() -> Report {
             interfaces: Vec::new(),
             interface_counters: vec![InterfaceCounters::compare("v0", sent, sent + 2)],
             cores: [(1, sent / 2, 0.93), (0, sent - sent / 2, 0.88)]
-                .map(|(core, frames, cpu)| Core { core, frames, bytes: frames * 445, cpu_ratio: Some(cpu) })
+                .map(|(core, frames, cpu)| Core {
+                    core,
+                    frames,
+                    bytes: frames * 445,
+                    cpu_ratio: Some(cpu),
+                    ..Core::default()
+                })
                 .to_vec(),
             departures: Some(Departures {
                 stamped_by: "hardware".into(),
@@ -203,12 +209,14 @@ pub fn lossy_replay() -> Report {
             back_to_back_ratio: Some(0.0004),
             waiting: Some("spun".into()),
             wake_up_p99_ns: Some(1_300_000),
+            priority: None,
             catch_up: Some(CatchUp {
                 stalls: 1,
                 longest_stall_ns: 100_000_000,
                 frames: 160_000,
                 rate_limit_ratio: 2.0,
                 abandoned_ns: 0,
+                ..CatchUp::default()
             }),
         }),
         counters: vec![

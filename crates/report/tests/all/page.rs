@@ -6,7 +6,7 @@ use std::process::Command;
 
 use netdyno_report::compare::{Named, compare};
 use netdyno_report::conversations::{Conversation, Difference, Exchange, Outcome};
-use netdyno_report::{Report, html};
+use netdyno_report::{Endpoint, EndpointInterval, EndpointStream, Report, html};
 
 use crate::fixtures::lossy_replay;
 use crate::searches;
@@ -34,8 +34,13 @@ addEventListener("load", () => {
     }
   }
   for (const svg of document.querySelectorAll(".scroll > svg")) {
-    const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent && !text.closest(".view"));
+    const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent && text.style.display !== "none" && !text.closest(".view"));
     const boxes = texts.map((text) => text.getBoundingClientRect());
+    // What is cut, or has to be scrolled to, is not read.
+    const whole = svg.parentElement.getBoundingClientRect();
+    boxes.forEach((box, n) => {
+      if (box.width > 0 && (box.left < whole.left - 1 || box.right > whole.right + 1)) say(`label cut: ${texts[n].textContent}`);
+    });
     boxes.forEach((a, n) => boxes.slice(n + 1).forEach((b, m) => {
       const deep = Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
       if (deep) say(`labels collide: ${texts[n].textContent} | ${texts[n + 1 + m].textContent}`);
@@ -120,6 +125,27 @@ fn compared(a: &[&Report], b: &[&Report]) -> String {
     html::comparison(&compare(&a, &b, 0.0).expect("comparable"), &a, &b)
 }
 
+/// A test between two endpoints over a short path, as its kernel sees it.
+fn streamed() -> Report {
+    let mut report = Report::new("endpoint");
+    let second = |n: u64| EndpointInterval {
+        start_ns: n * 1_000_000_000,
+        end_ns: (n + 1) * 1_000_000_000,
+        bytes: 1_250_000_000 + n * 10_000_000,
+        rtt_ns: Some(40_000 + n * 1_000),
+        cwnd_bytes: Some(1_000_000),
+        retransmits: Some(n % 3),
+        delivery_bits_per_second: Some(4e11),
+        ..Default::default()
+    };
+    report.result.endpoint = Some(Endpoint {
+        streams: vec![EndpointStream::default()],
+        intervals: (0..10).map(second).collect(),
+        ..Endpoint::default()
+    });
+    report
+}
+
 #[test]
 fn the_page_fits_its_window_zooms_and_asks_for_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -148,6 +174,7 @@ fn the_page_fits_its_window_zooms_and_asks_for_nothing() {
         ("connections", html::render(&played), 1),
         ("run", html::render(&flat), 1),
         ("search", html::render(&searches::search()), 0),
+        ("endpoint", html::render(&streamed()), 1),
         ("two runs", compared(&[&flat], &[&slower]), 1),
         ("two searches", compared(&[&searches::search()], &[&searches::search()]), 0),
         ("repetitions", compared(&[&flat; 5], &[&flat, &slower, &flat]), 1),

@@ -7,11 +7,11 @@ use super::messages::Turns;
 use super::patches::Patches;
 use super::size::{FCS, MAX_SIZE};
 use super::syntax::{Layer, Span};
-use super::value::{Every, Sequence};
+use super::value::{Every, Sequence, Setting};
 use crate::lengths::Lengths;
 use crate::program::{Crc, Field, LengthField, MAX_FIELDS, Program, Stream, Sum};
 use crate::templates::Templates;
-use crate::values::{self, Values};
+use crate::values::{self, Runs, Values};
 use std::ops::Range;
 use wire::numbers::port;
 use wire::proto::{Auto, Protocol, numbers};
@@ -41,6 +41,7 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         announce(&mut headers, i)?;
     }
     active_segments(&mut headers);
+    group_addresses(&mut headers);
     client_address(&mut headers);
     let fields = fields(&headers, options.seed)?;
     let (mut template, lengths, padding) = lengths(&headers, options)?;
@@ -175,6 +176,71 @@ fn client_address(headers: &mut [Header]) {
     }
 }
 
+/// The destination of the IP packet in an Ethernet frame whose own destination is not given, if that is a group, or all hosts.
+fn group<'h>(headers: &'h [Header], frame: usize) -> Option<(&'h Header, &'h Setting)> {
+    let ether = headers.get(frame).filter(|header| header.spec.protocol == Protocol::Ether)?;
+    if ether.spec.field("dst").is_none_or(|field| ether.is_set(field)) {
+        return None;
+    }
+    let tag = |header: &&Header| matches!(header.spec.protocol, Protocol::Vlan | Protocol::Qinq);
+    let ip = headers.get(frame + 1..)?.iter().find(|header| !tag(header))?;
+    let is_group = |address: u128| match ip.spec.protocol {
+        Protocol::Ipv4 => address >> 28 == 0xe,
+        Protocol::Ipv6 => address >> 120 == 0xff,
+        _ => false,
+    };
+    let to = ip.settings.iter().find(|setting| setting.field.name == "dst")?;
+    let all = match &to.sequence {
+        Sequence::One(address) => {
+            is_group(*address) || ip.spec.protocol == Protocol::Ipv4 && *address == u128::from(u32::MAX)
+        }
+        // Groups are one block of addresses.
+        Sequence::Range { first, last, .. }
+        | Sequence::Random { first, last, .. }
+        | Sequence::Shuffled { first, last, .. } => is_group(*first) && is_group(*last),
+        Sequence::Runs { runs, .. } => runs.iter().all(|(first, last)| is_group(*first) && is_group(*last)),
+        Sequence::List(items) | Sequence::RandomList(items) => items.iter().all(|item| is_group(*item)),
+    };
+    all.then_some((ip, to))
+}
+
+/// How many bits of a group's address its Ethernet address ends with.
+fn group_bits(ip: &Header) -> u32 {
+    if ip.spec.protocol == Protocol::Ipv4 { 23 } else { 32 }
+}
+
+/// A frame to a group goes to the group's Ethernet address (RFC 1112 section 6.4, RFC 2464 section 7), unless one is given.
+fn group_addresses(headers: &mut [Header]) {
+    for i in 0..headers.len() {
+        let Some((ip, to)) = group(headers, i) else { continue };
+        let (first, bits) = (to.sequence.first(), group_bits(ip));
+        let prefix = if bits == 23 { 0x0100_5e00_0000 } else { 0x3333_0000_0000 };
+        let all_hosts = bits == 23 && first == u128::from(u32::MAX);
+        let address = if all_hosts { (1 << 48) - 1 } else { prefix | first & ((1 << bits) - 1) };
+        if let Some(ether) = headers.get_mut(i) {
+            ether.write("dst", address);
+        }
+    }
+}
+
+/// The Ethernet addresses of groups vary as the groups do. As in [`same_source`] these come last.
+fn same_group(headers: &[Header], fields: &mut Vec<Field>) {
+    for (i, ether) in headers.iter().enumerate() {
+        let Some((ip, to)) = group(headers, i) else { continue };
+        let place = |header: &Header| header.spec.field("dst")?.place(&header.bytes);
+        let (Some(group), Some(own)) = (place(ip), place(ether)) else { continue };
+        let end = ip.start + (group + usize::from(to.field.bits)) / 8;
+        let bits = group_bits(ip);
+        let at = (ether.start * 8 + own + 48) as u64 - u64::from(bits);
+        let copies: Vec<Field> = fields
+            .iter()
+            .filter(|field| field.range().end == end)
+            .filter_map(|field| Some(Field::at_bit(at, bits, field.values.clone())?.every(field.every)))
+            .collect();
+        fields.extend(copies);
+    }
+}
+
 /// An IPv6 packet with a segment routing header goes to its active segment (RFC 8754 section 4.1).
 fn active_segments(headers: &mut [Header]) {
     for i in 0..headers.len() {
@@ -222,6 +288,7 @@ fn fields(headers: &[Header], seed: u64) -> Outcome<Vec<Field>> {
         }
     }
     same_source(headers, &mut fields);
+    same_group(headers, &mut fields);
     Ok(fields)
 }
 
@@ -406,6 +473,35 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
             laws.push((low, width, Values::List(items(list, false))));
             laws
         }
+        Sequence::Runs { runs, step, random } => {
+            const TOO_MANY: &str =
+                "the ranges of a list have 2^63 values together at most: write longer prefixes";
+            if runs.iter().any(|(first, last)| high(*first) != high(*last)) {
+                return Err(WITHIN);
+            }
+            let step64 = u64::try_from(*step).unwrap_or(u64::MAX);
+            let counts = runs.iter().map(|(first, last)| match count(*first, *last, *step) {
+                0 => Err(TOO_MANY),
+                count => Ok(count),
+            });
+            let counts = counts.collect::<Result<Vec<u64>, _>>()?;
+            let law = |values: &dyn Fn(u128, u128) -> (u64, u64)| -> Result<Values, &'static str> {
+                let each = runs.iter().zip(&counts).map(|((first, last), count)| {
+                    let (start, step) = values(*first, *last);
+                    (start, step, *count)
+                });
+                let runs = Runs::new(each).ok_or(TOO_MANY)?;
+                Ok(if *random { Values::RandomRuns { key, runs } } else { Values::Runs(runs) })
+            };
+            let mut laws = Vec::new();
+            if runs.windows(2).any(|pair| high(pair[0].0) != high(pair[1].0)) {
+                // As often as there are lower halves with it; random ones are picked together, by one key.
+                laws.push((0, 64, law(&|first, _| (high(first), 0))?));
+            }
+            let signed = |first: u128, last: u128| if first <= last { step64 } else { step64.wrapping_neg() };
+            laws.push((low, width, law(&|first, last| (first as u64, signed(first, last)))?));
+            laws
+        }
         Sequence::RandomList(list) => {
             // One key for both halves: they are picked together.
             let mut laws = Vec::new();
@@ -490,24 +586,42 @@ fn payload_lengths(start: usize, sequence: &Sequence, key: u64) -> Result<Length
     Ok(match sequence {
         Sequence::One(length) => Lengths::Fixed(frame(length)),
         Sequence::List(items) => Lengths::List(items.iter().map(frame).collect()),
-        Sequence::Range { first, last, step, .. } => {
-            let Ok(step) = usize::try_from(*step) else { return Err("the step is larger than any length") };
-            let lengths = *first.min(last)..=*first.max(last);
-            let mut all: Vec<u32> = if first <= last {
-                lengths.step_by(step).map(|length| frame(&length)).collect()
-            } else {
-                lengths.rev().step_by(step).map(|length| frame(&length)).collect()
-            };
-            all.shrink_to_fit();
-            Lengths::List(all.into())
-        }
+        Sequence::Range { first, last, step, .. } => each_length(&[(*first, *last)], *step, frame)?,
+        Sequence::Runs { runs, step, random: false } => each_length(runs, *step, frame)?,
         Sequence::Random { first, last, step: 1, .. } => {
             Lengths::Random { key, min: frame(first.min(last)), max: frame(first.max(last)) }
         }
         Sequence::Random { .. } => return Err("random lengths take no step="),
         Sequence::Shuffled { .. } => return Err("lengths are not shuffled; write random(a..b)"),
-        Sequence::RandomList(_) => return Err("random lengths take a range: random(a..b)"),
+        Sequence::RandomList(_) | Sequence::Runs { .. } => {
+            return Err("random lengths take a range: random(a..b)");
+        }
     })
+}
+
+/// The lengths of ranges, one behind the other.
+fn each_length(
+    ranges: &[(u128, u128)],
+    step: u128,
+    frame: impl Fn(&u128) -> u32,
+) -> Result<Lengths, &'static str> {
+    // A list of many ranges could ask for more than memory has.
+    const MOST: usize = 1 << 20;
+    let Ok(step) = usize::try_from(step) else { return Err("the step is larger than any length") };
+    let mut all: Vec<u32> = Vec::new();
+    for (first, last) in ranges {
+        let lengths = *first.min(last)..=*first.max(last);
+        if first <= last {
+            all.extend(lengths.step_by(step).map(|length| frame(&length)));
+        } else {
+            all.extend(lengths.rev().step_by(step).map(|length| frame(&length)));
+        }
+        if all.len() > MOST {
+            return Err("these are more than a million lengths: write fewer ranges");
+        }
+    }
+    all.shrink_to_fit();
+    Ok(Lengths::List(all.into()))
 }
 
 /// Refuses lengths that leave no room for a signature.

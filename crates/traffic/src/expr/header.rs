@@ -446,6 +446,9 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
             | Sequence::Random { first, last, .. }
             | Sequence::Shuffled { first, last, .. } => *first.min(last),
             Sequence::List(items) | Sequence::RandomList(items) => items.iter().copied().min().unwrap_or(0),
+            Sequence::Runs { runs, .. } => {
+                runs.iter().map(|(first, last)| *first.min(last)).min().unwrap_or(0)
+            }
         };
         if shortest < content as u128 {
             return Err(Fault::at(span, format!("the content has {content} bytes: len= cannot be less")));

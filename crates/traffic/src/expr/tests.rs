@@ -821,3 +821,23 @@ fn a_data_chunk_is_padded_to_words_and_its_length_does_not_say_so() {
     let program = compile("ipv4/sctp/raw", &options).unwrap();
     assert_eq!(executor::frame(&program, 0, 0).unwrap().len(), 60);
 }
+
+#[test]
+fn frames_to_groups_have_the_groups_ethernet_address_unless_one_is_given() {
+    let to = |text: &str, n| frame(text, n)[..6].to_vec();
+    for (text, n, address) in [
+        ("ipv4(dst=224.0.0.22, ttl=1, options=[ra(0)])/igmpv3", 0, [1, 0, 0x5e, 0, 0, 22]),
+        ("ipv4(dst=239.129.2.3)/udp", 0, [1, 0, 0x5e, 1, 2, 3]),
+        ("ipv6(dst=ff02::1:ff00:7)/udp", 0, [0x33, 0x33, 0xff, 0, 0, 7]),
+        ("ipv4(dst=255.255.255.255)/udp", 0, [0xff; 6]),
+        ("vlan(id=5)/ipv4(dst=239.1.0.1..239.1.0.9 every=2)/udp", 5, [1, 0, 0x5e, 1, 0, 3]),
+        ("ipv4(dst=[224.0.0.1..224.0.0.3, 239.0.0.9])/udp", 3, [1, 0, 0x5e, 0, 0, 9]),
+        ("ipv6(dst=ff0e::1:0/112)/udp", 7, [0x33, 0x33, 0, 1, 0, 7]),
+        ("ether(dst=02:00:00:00:00:09)/ipv4(dst=224.0.0.22)/udp", 0, [2, 0, 0, 0, 0, 9]),
+        // Not all of them are groups.
+        ("ipv4(dst=[224.0.0.1, 10.0.0.1])/udp", 0, [2, 0, 0, 0, 0, 2]),
+        ("ipv4(dst=223.255.255.255..224.0.0.1)/udp", 1, [2, 0, 0, 0, 0, 2]),
+    ] {
+        assert_eq!(to(text, n), address, "{text}");
+    }
+}

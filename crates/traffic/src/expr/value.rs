@@ -26,6 +26,13 @@ pub(super) enum Sequence {
         prefix: bool,
     },
     RandomList(Vec<u128>),
+    /// Ranges one behind the other, each from its first value towards its last by `step`; of random ones, uniform over the values
+    /// of all.
+    Runs {
+        runs: Vec<(u128, u128)>,
+        step: u128,
+        random: bool,
+    },
     /// Each of the range's values once, in an order of chance.
     Shuffled {
         first: u128,
@@ -51,6 +58,7 @@ impl Sequence {
             | Sequence::Random { first, .. }
             | Sequence::Shuffled { first, .. } => *first,
             Sequence::List(items) | Sequence::RandomList(items) => items.first().copied().unwrap_or(0),
+            Sequence::Runs { runs, .. } => runs.first().map_or(0, |(first, _)| *first),
         }
     }
 
@@ -139,24 +147,20 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
             if items.is_empty() {
                 return Err(Fault::at(*span, "the list is empty"));
             }
-            let values: Outcome<Vec<u128>> = items
-                .iter()
-                .map(|item| match plain(item) {
-                    Some(word) => scalar(field, &word),
-                    None => Err(Fault::at(item.span(), "a list holds single values; a range stands alone")),
-                })
-                .collect();
-            let values = values?;
-            match (values.as_slice(), order) {
-                ([one], _) => Sequence::One(*one),
-                (_, Order::Random) => Sequence::RandomList(values),
-                (_, Order::InTurn) => Sequence::List(values),
+            let ranges = items.iter().map(|item| range_of(field, item)).collect::<Outcome<Vec<_>>>()?;
+            let single = ranges.iter().all(|(first, last)| first == last);
+            let values = || ranges.iter().map(|(first, _)| *first).collect();
+            match (ranges.as_slice(), order) {
+                ([(first, last)], _) => ranged(*first, *last, step, false, order),
+                (_, Order::Random) if single => Sequence::RandomList(values()),
+                (_, Order::InTurn) if single => Sequence::List(values()),
                 (_, Order::Shuffled) => {
                     return Err(Fault::at(
                         *span,
                         "a list is not shuffled; write it in the order that it is to have",
                     ));
                 }
+                _ => Sequence::Runs { runs: ranges, step, random: order == Order::Random },
             }
         }
         Some(Value::Range(from, to)) => {
@@ -189,7 +193,13 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
         }
     };
     if let Some((_, span)) = modifiers.step
-        && !matches!(sequence, Sequence::Range { .. } | Sequence::Random { .. } | Sequence::Shuffled { .. })
+        && !matches!(
+            sequence,
+            Sequence::Range { .. }
+                | Sequence::Random { .. }
+                | Sequence::Shuffled { .. }
+                | Sequence::Runs { .. }
+        )
     {
         return Err(Fault::at(span, "step= goes with a range or prefix"));
     }
@@ -206,6 +216,31 @@ pub(super) fn plain<'v>(value: &'v Value<'_>) -> Option<Word<'v>> {
         Value::Word(word) => Some(*word),
         Value::Text(text, span) => std::str::from_utf8(text).ok().map(|text| Word { text, span: *span }),
         _ => None,
+    }
+}
+
+/// An item of a list: a single value as a range of one, or a range as it may stand alone, Scapy's among them.
+fn range_of(field: &'static Field, item: &Value<'_>) -> Outcome<(u128, u128)> {
+    let ends = match item {
+        Value::Range(from, to) => Some((*from, *to)),
+        Value::Tuple(items, _) => match items.as_slice() {
+            [from, to] => plain(from).zip(plain(to)),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some((from, to)) = ends {
+        return Ok((scalar(field, &from)?, scalar(field, &to)?));
+    }
+    let Some(word) = plain(item) else {
+        return Err(Fault::at(
+            item.span(),
+            format!("a list holds values, ranges and prefixes; {}", forms(field)),
+        ));
+    };
+    match prefix(field, &word)? {
+        Some(ends) => Ok(ends),
+        None => scalar(field, &word).map(|value| (value, value)),
     }
 }
 
@@ -424,7 +459,7 @@ fn forms(field: &Field) -> String {
         }
         Kind::Uint | Kind::Hex => format!("a number from 0 to {}", field.max()),
     };
-    format!("`{}` takes {one}, a range a..b, a list [a, b] or random(a..b)", field.name)
+    format!("`{}` takes {one}, a range a..b, a list [a, b, c..d] or random(a..b)", field.name)
 }
 
 /// Long words are cut in messages.
@@ -477,6 +512,19 @@ mod tests {
             Sequence::Random { first: 5, last: 1, step: 1, prefix: false }
         );
         assert_eq!(sequence(Udp, "sport=random([1, 2])"), Sequence::RandomList(vec![1, 2]));
+        let runs = |runs: &[(u128, u128)], step, random| Sequence::Runs { runs: runs.to_vec(), step, random };
+        assert_eq!(sequence(Tcp, "dport=[1..79,81..442]"), runs(&[(1, 79), (81, 442)], 1, false));
+        assert_eq!(sequence(Tcp, "dport=[80, (1, 79)]"), runs(&[(80, 80), (1, 79)], 1, false));
+        assert_eq!(sequence(Tcp, "dport=[9..1, http] step=2"), runs(&[(9, 1), (80, 80)], 2, false));
+        assert_eq!(
+            sequence(Ipv4, "src=random([10.0.0.0/8, 192.168.0.0/16])"),
+            runs(&[(0x0a00_0000, 0x0aff_ffff), (0xc0a8_0000, 0xc0a8_ffff)], 1, true)
+        );
+        assert_eq!(
+            sequence(Udp, "sport=[1..9]"),
+            Sequence::Range { first: 1, last: 9, step: 1, prefix: false },
+            "one range"
+        );
         assert_eq!(
             sequence(Udp, "sport=random()"),
             Sequence::Random { first: 0, last: 0xffff, step: 1, prefix: true }
@@ -503,6 +551,10 @@ mod tests {
             (Ipv4, "ttl=[1, 2] step=2", "range or prefix"),
             (Ipv4, "ttl=1..4 stp=2", "did you mean `step`?"),
             (Ipv4, "ttl=[]", "empty"),
+            (Ipv4, "ttl=[1..256]", "it has 8 bits"),
+            (Ipv4, "src=[10.0.0.1/24, 1.1.1.1]", "host bits set"),
+            (Ipv4, "ttl=[(1, 2, 3), 4]", "a list holds values, ranges and prefixes; `ttl` takes"),
+            (Ipv4, "ttl=shuffled([1..2, 4])", "a list is not shuffled"),
             (Ipv4, "ttl=rnadom(1..2)", "did you mean `random`?"),
             (Ipv4, "ttl=\"x\"", "a number from 0 to 255"),
             (

@@ -1,6 +1,7 @@
 //! Programs of every kind, for laws that hold for all of them.
 
 use crate::traffic::schedule::Speed;
+use crate::traffic::values::Runs;
 use crate::traffic::{
     Field, Lane, LengthField, Lengths, Program, Schedule, Step, Stream, Sum, Templates, Values,
 };
@@ -64,7 +65,16 @@ pub fn values() -> impl Strategy<Value = Values> {
             bits
         }),
         (any::<u64>(), items()).prop_map(|(key, v)| Values::RandomList { key, items: v.into() }),
+        runs().prop_map(Values::Runs),
+        (any::<u64>(), runs()).prop_map(|(key, runs)| Values::RandomRuns { key, runs }),
     ]
+}
+
+/// Short ones, so that a test comes past their ends, and some as long as there are.
+fn runs() -> impl Strategy<Value = Runs> {
+    let count = prop_oneof![1u64..5, 0u64..300, 0..Runs::MOST / 32];
+    proptest::collection::vec((any::<u64>(), any::<u64>(), count), 1..30)
+        .prop_filter_map("no number", Runs::new)
 }
 
 /// Any bits of the MAC and IP addresses, the ports, the TTL, the type of service.

@@ -2,6 +2,7 @@
 
 use crate::socket::{self, Options, SocketError};
 use crate::sys;
+use crate::tcp_info::TcpInfo;
 use endpoint::native::{BadFrame, Decoder, PORT, Preamble, frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
@@ -179,6 +180,12 @@ impl Channel {
                 Err(error) => return Err(io::Error::from(error).into()),
             }
         }
+    }
+
+    /// Has the other end's host yet to acknowledge something that was said? Never over a Unix socket, where nothing is under way.
+    pub fn is_unacknowledged(&self) -> bool {
+        let under_way = |tcp: TcpInfo| tcp.unacked > Some(0) || tcp.notsent_bytes > Some(0);
+        TcpInfo::of(&self.socket).is_ok_and(under_way)
     }
 
     /// Own and other address, over IP.

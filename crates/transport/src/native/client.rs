@@ -20,6 +20,8 @@ use endpoint::native::{
 use histogram::Histogram;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// What goes wrong with a test.
@@ -78,6 +80,8 @@ pub struct Test {
 const STEP: Duration = Duration::from_secs(10);
 /// How long results may take: the last data has to arrive first.
 const SETTLES: Duration = Duration::from_secs(20);
+/// Once the user has ended the test: if the server's host has not even acknowledged by then what was said last, the way to it is gone.
+const HURRIES: Duration = Duration::from_secs(2);
 
 /// A control connection to a server that let us in.
 #[derive(Debug)]
@@ -514,8 +518,9 @@ impl Running {
         self.flows.latency()
     }
 
-    /// Ends what has not ended, and gathers what both ends came to.
-    pub fn finish(self) -> Outcome {
+    /// Ends what has not ended, and gathers what both ends came to. Once `hurried` is set, by a user who wants the end now, a
+    /// server that cannot be reached any more is not waited for.
+    pub fn finish(self, hurried: &AtomicBool) -> Outcome {
         let Running { mut client, test, mut flows, receives, results, mut error, apart, .. } = self;
         let stop = flows.stop.clone();
         let mut theirs = results;
@@ -532,10 +537,18 @@ impl Running {
             error = client.channel.say(&ToServer::Stop).err().map(ClientError::from);
         }
         let by = Instant::now() + SETTLES;
+        let said = Instant::now();
         while error.is_none() && theirs.is_none() {
             match hear_maybe(&mut client.channel, Duration::from_millis(50)) {
                 Ok(Some(ToClient::Results(results))) => theirs = Some(results),
                 Ok(Some(ToClient::Progress(_))) => {}
+                Ok(None)
+                    if hurried.load(Relaxed)
+                        && said.elapsed() >= HURRIES
+                        && client.channel.is_unacknowledged() =>
+                {
+                    error = Some(ChannelError::Silent(said.elapsed()).into());
+                }
                 Ok(Some(_)) => {
                     error = Some(ClientError::OutOfPlace("something else than its results".to_owned()))
                 }

@@ -8,6 +8,7 @@ use crate::socket::Options;
 use endpoint::native::{End, From as Sender, Limits, Plan, Reason, Work};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// A server for as long as `with` lasts.
@@ -74,7 +75,7 @@ fn run(client: Client, test: &Test) -> Outcome {
     while !running.look() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    running.finish()
+    running.finish(&AtomicBool::new(false))
 }
 
 const WORKS: [(Work, bool); 6] = [
@@ -282,7 +283,7 @@ fn a_server_that_ends_says_so() {
         while !running.look() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        match running.finish().error {
+        match running.finish(&AtomicBool::new(false)).error {
             Some(ClientError::Refused(refused)) => assert_eq!(refused.reason, Reason::Ending),
             other => panic!("{other:?}"),
         }

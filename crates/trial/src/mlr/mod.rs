@@ -16,9 +16,10 @@ mod limit;
 mod selector;
 mod tally;
 
-use crate::limits::Limits;
+use crate::limits::{Judged, Limits};
 use crate::search::{Left, Search};
 use crate::trial::{Outcome, Stage, Wanted};
+use crate::unjudged::Unjudged;
 use grid::Grid;
 use limit::fit;
 use selector::{Candidate, Known, Selector};
@@ -95,6 +96,9 @@ pub struct Plan {
     pub warm_up_s: f64,
     /// Trials may take this much time in all; then the search ends with what is known.
     pub most_s: f64,
+    /// Bounds that are so near, relative to the upper one, are near enough where trials could not be judged; 0: none are.
+    #[serde(default)]
+    pub enough: f64,
 }
 
 /// A plan that cannot be followed.
@@ -185,6 +189,8 @@ pub struct MlrSearch {
     timed_out: bool,
     /// What came through in the last trial that lost frames.
     passing: Option<f64>,
+    /// By the numbers of loads.
+    unjudged: Unjudged,
 }
 
 impl MlrSearch {
@@ -215,6 +221,7 @@ impl MlrSearch {
             spent_s: 0.0,
             timed_out: false,
             passing: None,
+            unjudged: Unjudged::default(),
         };
         search.wanted = Some((search.grid.top, search.start_duration()));
         if search.plan.warm_up_s > 0.0 {
@@ -295,10 +302,43 @@ impl MlrSearch {
         self.nominate();
     }
 
+    /// Takes a trial down: for each target what it says of the load, or of the part of it that was offered.
+    fn count(&mut self, load: i64, seconds: f64, outcome: &Outcome) {
+        let judged = |target: &Target| target.limits.judge(outcome);
+        self.tally.add((load, seconds), outcome.loss_ratio(), &self.targets, |target| match judged(target) {
+            Judged::Passed => Some(true),
+            Judged::Failed => Some(false),
+            Judged::Partly(_) | Judged::Not => None,
+        });
+        // What goals say differs: that of any is that a trial there may say nothing.
+        let mut open = self
+            .targets
+            .iter()
+            .map(judged)
+            .filter(|judged| matches!(judged, Judged::Partly(_) | Judged::Not));
+        let Some(first) = open.next() else { return };
+        self.unjudged.note(load as f64, seconds, 0.5);
+        let Judged::Partly(share) = first else { return };
+        let part = self.grid.below(self.grid.load(load) * share);
+        if part < load && (part > 0 || self.plan.least <= self.grid.load(load) * share) {
+            let passes = |target: &Target| matches!(judged(target), Judged::Partly(_)).then_some(true);
+            self.tally.add((part, seconds), outcome.device_loss_ratio(), &self.targets, passes);
+        }
+    }
+
     /// Asks every goal for the trial it wants, and takes one.
     fn nominate(&mut self) {
-        let top = self.grid.top;
-        let known = Known { tally: &self.tally, targets: &self.targets, top };
+        let known = Known {
+            tally: &self.tally,
+            targets: &self.targets,
+            top: self.grid.top,
+            unjudged: &self.unjudged,
+            enough: if self.unjudged.is_some() && self.plan.enough > 0.0 {
+                self.grid.width(self.plan.enough)
+            } else {
+                0
+            },
+        };
         let mut best: Option<(usize, Candidate)> = None;
         for (goal, selector) in self.selectors.iter_mut().enumerate() {
             let Some(candidate) = selector.nominate(&known, self.global_width) else { continue };
@@ -343,7 +383,7 @@ impl Search for MlrSearch {
         if outcome.loss_ratio() > 0.0 {
             self.passing = Some(self.grid.load(load) * (1.0 - outcome.loss_ratio()));
         }
-        self.tally.add(load, seconds, outcome, &self.targets);
+        self.count(load, seconds, outcome);
         if self.spent_s >= self.plan.most_s {
             let done = self.found().iter().all(|found| found.reached);
             self.timed_out = !done;
@@ -378,11 +418,21 @@ impl Search for MlrSearch {
             }
             Step::Third { second, forwarded } => self.begin(second.min(forwarded), second.max(forwarded)),
             Step::Main { goal, candidate } => {
-                let known = Known { tally: &self.tally, targets: &self.targets, top };
+                let known = Known {
+                    tally: &self.tally,
+                    targets: &self.targets,
+                    top,
+                    unjudged: &self.unjudged,
+                    enough: 0,
+                };
                 self.selectors[goal].tried(&candidate, &known, &mut self.global_width);
                 self.nominate();
             }
         }
+    }
+
+    fn looks_elsewhere(&self) -> bool {
+        true
     }
 
     fn left(&self) -> Left {

@@ -7,6 +7,7 @@
 use super::Target;
 use super::limit::{fit, split};
 use super::tally::{Bounds, Tally};
+use crate::unjudged::Unjudged;
 use std::ops::Range;
 
 /// A trial that a goal nominates.
@@ -45,6 +46,30 @@ pub struct Known<'a> {
     pub tally: &'a Tally,
     pub targets: &'a [Target],
     pub top: i64,
+    /// Loads whose trials could not be judged.
+    pub unjudged: &'a Unjudged,
+    /// Bounds of the goal itself are near enough if they are no further apart; 0: as near as it asks.
+    pub enough: i64,
+}
+
+impl Known<'_> {
+    /// The candidate, or another load between the bounds where trials there could not be judged. `None` when none can be, or what
+    /// is known is enough.
+    fn judgeable(&self, candidate: Candidate, target: &Target, bounds: Bounds) -> Option<Candidate> {
+        let (place, length) = (candidate.load as f64, candidate.trial);
+        if self.unjudged.times(place, length, 0.5) == 0 && !self.unjudged.is_over() {
+            let near = |lower: i64, upper: i64| upper - lower <= self.enough;
+            let enough = bounds.lower.zip(bounds.upper).is_some_and(|(lower, upper)| near(lower, upper));
+            return (!enough).then_some(candidate);
+        }
+        let ends = (bounds.lower.unwrap_or(-1), bounds.upper.unwrap_or(self.top + 1));
+        if ends.1 - ends.0 <= self.enough {
+            return None;
+        }
+        let ends = (ends.0 as f64, ends.1 as f64);
+        let load = self.unjudged.elsewhere(ends, length, 0.5, f64::round)? as i64;
+        Some(Candidate { load, trial: length, width: target.width, way: Way::Inwards })
+    }
 }
 
 /// One goal's way through its targets.
@@ -103,7 +128,17 @@ impl Selector {
                 self.enter(bounds, known.targets);
                 continue;
             }
-            let candidate = self.candidate(target, bounds, global_width, known.top)?;
+            let candidate = self.candidate(target, bounds, global_width, known.top);
+            let candidate = candidate.and_then(|candidate| known.judgeable(candidate, target, bounds));
+            let Some(candidate) = candidate else {
+                // Nothing more can be known by trials of this length; by longer ones there may.
+                if self.at == self.last() {
+                    return None;
+                }
+                self.at += 1;
+                self.enter(bounds, known.targets);
+                continue;
+            };
             if candidate.way == Way::Inwards {
                 self.next_width = target.width.max(candidate.width) * self.expansion;
             }

@@ -4,7 +4,6 @@
 //! measured turned out bad it would be one; an upper bound when it is even if all turned out good; undecided between.
 
 use super::Target;
-use crate::trial::Outcome;
 use std::collections::BTreeMap;
 
 /// Seconds of trials at one load, as one target sees them. Long ones have at least the target's trial duration.
@@ -47,15 +46,26 @@ pub struct Bounds {
 }
 
 impl Tally {
-    /// Counts a trial of `duration` seconds at `load`.
-    pub fn add(&mut self, load: i64, duration: f64, outcome: &Outcome, targets: &[Target]) {
+    /// Counts a trial of so many seconds at a load, of which so much was lost. `good`: does a target's goal hold; `None` where
+    /// that cannot be said.
+    pub fn add(
+        &mut self,
+        (load, duration): (i64, f64),
+        loss_ratio: f64,
+        targets: &[Target],
+        good: impl Fn(&Target) -> Option<bool>,
+    ) {
+        let goods: Vec<Option<bool>> = targets.iter().map(good).collect();
+        if goods.iter().all(Option::is_none) {
+            return;
+        }
         let at = self
             .loads
             .entry(load)
             .or_insert_with(|| At { seconds: vec![Seconds::default(); targets.len()], trials: Vec::new() });
-        at.trials.push((duration, outcome.loss_ratio()));
-        for (seconds, target) in at.seconds.iter_mut().zip(targets) {
-            let good = target.limits.hold(outcome);
+        at.trials.push((duration, loss_ratio));
+        for ((seconds, target), good) in at.seconds.iter_mut().zip(targets).zip(goods) {
+            let Some(good) = good else { continue };
             let long = duration >= target.trial;
             *match (long, good) {
                 (true, true) => &mut seconds.good_long,

@@ -83,12 +83,14 @@ fn bisect() -> Bisect {
         short_ns: 3 * SECOND,
         retries: 0,
         retry_loss_ratio: 0.0,
+        in_parts: false,
+        enough: 0.0,
     })
     .expect("a plan")
 }
 
 fn mlr(goals: Vec<Goal>) -> MlrSearch {
-    let plan = Plan { goals, least: LEAST, greatest: GREATEST, warm_up_s: 0.0, most_s: 1e4 };
+    let plan = Plan { goals, least: LEAST, greatest: GREATEST, warm_up_s: 0.0, most_s: 1e4, enough: 0.0 };
     MlrSearch::new(plan).expect("a plan")
 }
 

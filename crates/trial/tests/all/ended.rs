@@ -53,13 +53,15 @@ fn a_search_that_is_ended_says_only_what_was_tried() {
         short_ns: SECOND,
         retries: 0,
         retry_loss_ratio: 0.0,
+        in_parts: false,
+        enough: 0.0,
     })
     .expect("a plan");
     // A frame more than the device takes is lost.
     says_what_was_tried(&mut bisect, Kind::Hard(CAPACITY), CAPACITY + 1.0);
     let goals = vec![Goal::rfc2544(3.0, 0.0025)];
-    let mut mlr =
-        MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6 }).expect("a plan");
+    let mut mlr = MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6, enough: 0.0 })
+        .expect("a plan");
     says_what_was_tried(&mut mlr, Kind::Hard(CAPACITY), CAPACITY + 2.0);
 }
 
@@ -68,8 +70,8 @@ fn a_search_that_is_ended_says_only_what_was_tried() {
 fn what_passed_in_short_trials_is_said_although_the_goal_has_no_bound_yet() {
     let (least, greatest) = (CAPACITY / 1000.0, CAPACITY * 2.0);
     let goals = vec![Goal::rfc2544(60.0, 0.0025)];
-    let mut mlr =
-        MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6 }).expect("a plan");
+    let mut mlr = MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6, enough: 0.0 })
+        .expect("a plan");
     let mut device = Simulated::new(Kind::Hard(CAPACITY), 1);
     let mut done = Vec::new();
     for _ in 0..5 {
@@ -138,7 +140,7 @@ fn while_a_search_goes_on_more_than_nothing_is_left() {
             vec![Goal::csit(0.0, 1.0, 0.005)],
             vec![Goal::csit(0.0, 1.0, 0.005), Goal::csit(0.005, 1.0, 0.005)],
         ] {
-            let plan = Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e4 };
+            let plan = Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e4, enough: 0.0 };
             let told = estimates(&mut MlrSearch::new(plan).expect("a plan"), kind);
             // A guess, but of the right kind at any time.
             for (number, (said, was)) in told.into_iter().enumerate() {

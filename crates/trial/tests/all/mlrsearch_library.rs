@@ -225,6 +225,7 @@ fn tries_the_same_loads_as_the_library() {
                         greatest,
                         warm_up_s: if seed == 1 { 1.0 } else { 0.0 },
                         most_s: f64::INFINITY,
+                        enough: 0.0,
                     };
                     let mut device = Simulated::new(kind, searches);
                     compared += 1;

@@ -22,6 +22,8 @@ fn plan(greatest: f64) -> BisectPlan {
         short_ns: 60 * SECOND,
         retries: 0,
         retry_loss_ratio: 0.0,
+        in_parts: false,
+        enough: 0.0,
     }
 }
 
@@ -72,7 +74,7 @@ proptest! {
         run(&mut bisect, &mut device).unwrap();
         prop_assert!(device.trials < 200);
         let goals = vec![Goal::rfc2544(60.0, 0.005), Goal::csit(0.005, 1.0, 0.005)];
-        let mut mlr = MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e7, warm_up_s: 0.0, most_s: 20_000.0 }).unwrap();
+        let mut mlr = MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e7, warm_up_s: 0.0, most_s: 20_000.0, enough: 0.0 }).unwrap();
         let mut device = Simulated::new(kind, seed);
         run(&mut mlr, &mut device).unwrap();
         prop_assert!(device.trials < 20_000);
@@ -81,7 +83,7 @@ proptest! {
     #[test]
     fn a_search_goes_on_from_its_trials(seed in any::<u64>(), part in 0.0f64..1.0) {
         let goals = vec![Goal::rfc2544(10.0, 0.005), Goal::csit(0.005, 1.0, 0.005)];
-        let new = || MlrSearch::new(Plan { goals: goals.clone(), least: 1e3, greatest: 1e7, warm_up_s: 0.5, most_s: 1e4 }).unwrap();
+        let new = || MlrSearch::new(Plan { goals: goals.clone(), least: 1e3, greatest: 1e7, warm_up_s: 0.5, most_s: 1e4, enough: 0.0 }).unwrap();
         let mut whole = new();
         let done = run(&mut whole, &mut Simulated::new(Kind::Noisy(1e6, 0.05), seed)).unwrap();
         // Through JSON, as a result file keeps them.
@@ -114,7 +116,7 @@ proptest! {
         let most = capacity * (1.0 + kept / 60.0);
         let mut device = Simulated::new(Kind::Buffered(capacity, kept), 1);
         let goals = vec![Goal::rfc2544(60.0, width)];
-        let mut mlr = MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6 }).unwrap();
+        let mut mlr = MlrSearch::new(Plan { goals, least, greatest, warm_up_s: 0.0, most_s: 1e6, enough: 0.0 }).unwrap();
         run(&mut mlr, &mut device).unwrap();
         let found = mlr.found()[0];
         prop_assert!(found.reached && found.lower.unwrap() <= most * 1.000001 && capacity <= found.upper.unwrap());
@@ -156,9 +158,15 @@ fn goals_may_be_of_latency_and_order() {
     let found = search.passed().unwrap();
     assert!((500_000.0..500_100.0).contains(&found), "{found}");
     let goal = Goal { limits, ..Goal::rfc2544(10.0, 0.001) };
-    let mut mlr =
-        MlrSearch::new(Plan { goals: vec![goal], least: 1e3, greatest: 1e7, warm_up_s: 0.0, most_s: 1e6 })
-            .unwrap();
+    let mut mlr = MlrSearch::new(Plan {
+        goals: vec![goal],
+        least: 1e3,
+        greatest: 1e7,
+        warm_up_s: 0.0,
+        most_s: 1e6,
+        enough: 0.0,
+    })
+    .unwrap();
     run(&mut mlr, &mut Simulated::new(Kind::Hard(2e6), 1)).unwrap();
     let found = mlr.found()[0].lower.unwrap();
     assert!((499_500.0..500_100.0).contains(&found), "{found}");
@@ -230,7 +238,8 @@ fn a_device_that_forwards_nothing_has_no_throughput() {
     assert_eq!((bisect.passed(), bisect.failed()), (None, Some(1.0)));
     let goals = vec![Goal::rfc2544(60.0, 0.005), Goal::csit(0.5, 1.0, 0.005)];
     let mut mlr =
-        MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e6, warm_up_s: 0.0, most_s: 1e6 }).unwrap();
+        MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e6, warm_up_s: 0.0, most_s: 1e6, enough: 0.0 })
+            .unwrap();
     run(&mut mlr, &mut Simulated::new(Kind::Dead, 1)).unwrap();
     for found in mlr.found() {
         assert_eq!((found.lower, found.upper, found.reached), (None, Some(1e3), true));
@@ -241,7 +250,8 @@ fn a_device_that_forwards_nothing_has_no_throughput() {
 fn the_time_a_search_may_take_ends_it() {
     let goals = vec![Goal::rfc2544(60.0, 0.005)];
     let mut mlr =
-        MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e7, warm_up_s: 0.0, most_s: 30.0 }).unwrap();
+        MlrSearch::new(Plan { goals, least: 1e3, greatest: 1e7, warm_up_s: 0.0, most_s: 30.0, enough: 0.0 })
+            .unwrap();
     run(&mut mlr, &mut Simulated::new(Kind::Hard(1e6), 1)).unwrap();
     assert!(mlr.timed_out() && mlr.next().is_none() && !mlr.found()[0].reached);
 }

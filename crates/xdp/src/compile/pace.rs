@@ -27,6 +27,14 @@ pub fn batch(program: &Program) -> u32 {
     }
 }
 
+/// What a link's bound for catching up comes to.
+struct Link {
+    /// The time that a frame takes of it.
+    took: u64,
+    /// How far beyond now that time may have come when an overdue frame leaves: so long is a burst.
+    slack: u64,
+}
+
 impl Compiler<'_> {
     /// Emits the gate. Behind it, in a program with several lanes, R8 is the lane that is due first; in a paced
     /// program R9 is when.
@@ -66,7 +74,7 @@ impl Compiler<'_> {
 
     /// R0, a time since the start, becomes one of the schedule.
     fn less_put_off(&mut self) {
-        if self.options.catch_up <= pacer::NEVER {
+        if self.options.catch_up.is_never() {
             self.word(R1, layout::PUT_OFF);
             self.asm.op(Op::Sub, R0, R1);
         }
@@ -190,8 +198,17 @@ impl Compiler<'_> {
         self.release();
 
         self.asm.place(check);
+        let go = self.asm.label();
         self.word(R1, layout::RELEASE);
-        self.asm.jump_if(If::Ge, R9, R1, self.drop);
+        match self.link() {
+            None => self.asm.jump_if(If::Ge, R9, R1, self.drop),
+            Some(link) => {
+                self.asm.jump_if(If::Lt, R9, R1, go);
+                self.overdue(&link);
+                self.asm.place(go);
+                self.charge(&link);
+            }
+        }
         self.word(R1, layout::LEFT);
         self.asm.jump_if_imm(If::Eq, R1, 0, R5, self.drop);
         self.asm.op_imm(Op::Sub, R1, 1, R5);
@@ -199,6 +216,38 @@ impl Compiler<'_> {
         self.asm.mov_imm(R1, 1);
         self.add_word(layout::SENT, R1, R2);
         self.note_lateness();
+    }
+
+    /// The link's bound for catching up, for the longest of these frames.
+    fn link(&self) -> Option<Link> {
+        let bits = self.options.catch_up.link()?;
+        let frame = pacer::wire_bits(self.program.longest().into());
+        let (ns_per_bit, burst) = pacer::budget_of(bits);
+        let frames = (burst / frame.max(1)).clamp(1, pacer::MOST_BURST as u64);
+        let took = ((frame as f64 * ns_per_bit).ceil() as u64).max(1);
+        Some(Link { took, slack: (frames - 1) * took })
+    }
+
+    /// Ends the run unless R9 is overdue and the link's bound lets it go: `engine::pacer::Budget::room`, frame by frame.
+    fn overdue(&mut self, link: &Link) {
+        self.word(R2, layout::NOW);
+        self.asm.jump_if(If::Gt, R9, R2, self.drop);
+        self.word(R1, layout::DURATION);
+        self.asm.jump_if(If::Ge, R9, R1, self.drop);
+        self.asm.op_imm(Op::Add, R2, link.slack, R5);
+        self.word(R1, layout::FREE_AT);
+        self.asm.jump_if(If::Gt, R1, R2, self.drop);
+    }
+
+    /// A frame leaves: `engine::pacer::Budget::take`.
+    fn charge(&mut self, link: &Link) {
+        self.word(R1, layout::FREE_AT);
+        self.word(R2, layout::NOW);
+        self.max(R1, R2);
+        self.asm.op_imm(Op::Add, R1, link.took, R5);
+        self.asm.op_imm(Op::Add, R2, link.took.max(pacer::WINDOW_NS), R5);
+        self.min(R1, R2);
+        self.set_word(layout::FREE_AT, R1);
     }
 
     /// Waits for R9, a little. R0 is the time, before and after.
@@ -224,22 +273,40 @@ impl Compiler<'_> {
             self.less_put_off();
         }
         self.asm.place(over);
+        // What took longer was no waiting: somebody else had the core.
+        let (counted, waited) = (self.asm.label(), LOOKS as u64 * 400);
+        self.word(R1, layout::NOW);
         self.set_word(layout::NOW, R0);
+        self.asm.mov(R2, R0);
+        self.asm.op(Op::Sub, R2, R1);
+        self.asm.jump_if_imm(If::Gt, R2, waited, R5, counted);
+        self.add_word(layout::LINGERED, R2, R3);
+        self.asm.place(counted);
     }
 
     /// Moves the pacer: `engine::pacer` in integers. R0 is the time, R9 when the next frame is due.
     fn release(&mut self) {
-        if self.options.catch_up <= pacer::NEVER {
+        if self.options.catch_up.is_never() {
             self.put_off();
         }
-        let catch_up = pacer::bounded(self.options.catch_up);
+        let catch_up = pacer::bounded(self.options.catch_up.times());
         let slope = (catch_up * 0.85 * 1024.0) as u64;
         let jump = (catch_up * 0.1 * 1e6) as u64;
-        let (behind, moved, kept_up, store, no_stall) =
+        let (behind, moved, kept_up, store, met) =
             (self.asm.label(), self.asm.label(), self.asm.label(), self.asm.label(), self.asm.label());
         // R1: elapsed time scaled, that is, how far the position may move.
         self.word(R1, layout::PACED_AT);
+        self.set_word(layout::LOOKED, R1);
         self.set_word(layout::PACED_AT, R0);
+        if self.options.catch_up.link().is_some() {
+            // Nothing is overdue: the run is where its schedule is, however it got there.
+            let overdue = self.asm.label();
+            self.asm.jump_if(If::Ge, R0, R9, overdue);
+            self.asm.mov(R4, R0);
+            self.asm.mov_imm(R3, 0);
+            self.asm.jump(met);
+            self.asm.place(overdue);
+        }
         self.asm.mov(R2, R0);
         self.asm.op(Op::Sub, R2, R1);
         self.asm.op_imm(Op::Mul, R2, slope, R5);
@@ -283,6 +350,7 @@ impl Compiler<'_> {
         self.asm.place(kept_up);
         self.asm.mov(R4, R0);
         self.asm.place(store);
+        self.asm.place(met);
         self.set_word(layout::BEHIND, R3);
         // Nothing due after the end may leave.
         self.word(R3, layout::DURATION);
@@ -290,23 +358,20 @@ impl Compiler<'_> {
         self.min(R4, R3);
         self.set_word(layout::RELEASE, R4);
 
-        // A stall: the frame that leaves now is late.
+        // A stall: something was due, and nobody looked.
         let on_time = self.asm.label();
+        self.word(R2, layout::LOOKED);
+        self.max(R2, R9);
+        self.asm.jump_if(If::Le, R0, R2, on_time);
         self.asm.mov(R1, R0);
-        self.asm.mov_imm(R3, 0);
-        self.asm.jump_if(If::Le, R0, R9, on_time);
-        self.asm.op(Op::Sub, R1, R9);
+        self.asm.op(Op::Sub, R1, R2);
         self.asm.jump_if_imm(If::Le, R1, LATE_NS, R5, on_time);
         self.word(R2, layout::LONGEST_STALL);
         self.max(R2, R1);
         self.set_word(layout::LONGEST_STALL, R2);
         self.asm.mov_imm(R3, 1);
-        self.word(R2, layout::STALLED);
-        self.asm.jump_if_imm(If::Ne, R2, 0, R5, no_stall);
         self.add_word(layout::STALLS, R3, R2);
-        self.asm.place(no_stall);
         self.asm.place(on_time);
-        self.set_word(layout::STALLED, R3);
     }
 
     /// Takes down how late the frame is that leaves now. R9 is when it was due.

@@ -4,7 +4,7 @@ use super::{Compiler, DATA};
 use crate::asm::{If, Op, R0, R1, R2, R3, R4, R5, R9, Reg, Size};
 use crate::layout::field;
 use traffic::program::{Field, Stream};
-use traffic::values::{Shuffle, Values};
+use traffic::values::{Run, Runs, Shuffle, Values};
 
 impl Compiler<'_> {
     /// `R1 = hash(key, R1)`. Uses R2 and R5.
@@ -87,6 +87,51 @@ impl Compiler<'_> {
         self.asm.load(Size::D, R1, R2, 0);
     }
 
+    /// `R1` becomes the number at place `R1` of the runs. Uses R2 to R5.
+    ///
+    /// A search by halves without a branch: with branches the verifier would walk each way through them alone.
+    fn run(&mut self, runs: &Runs) {
+        let all = runs.all();
+        let room = all.len().next_power_of_two();
+        // Behind the last run are some that no place reaches.
+        let mut column = |of: fn(&Run) -> u64, fill: u64| {
+            let words = all.iter().map(of).chain(std::iter::repeat_n(fill, room - all.len()));
+            self.table(words.flat_map(u64::to_ne_bytes))
+        };
+        let (ends, bases, steps) =
+            (column(|run| run.end, Runs::MOST), column(|run| run.base, 0), column(|run| run.step, 0));
+        let asm = &mut self.asm;
+        // R2 is the number of runs that are known to end at R1 or before it.
+        asm.mov_imm(R2, 0);
+        let mut half = room / 2;
+        while half > 0 {
+            // R4 is the end of the run before which `half` more stand. The verifier sees less of R2 than holds, and still no place
+            // beyond the columns behind this one.
+            asm.map_value(R4, DATA, ends + (half as u32 - 1) * 8);
+            asm.mov(R3, R2);
+            asm.op_small(Op::Shl, R3, 3);
+            asm.op(Op::Add, R4, R3);
+            asm.load(Size::D, R4, R4, 0);
+            // Neither is above 2^63: the sign of the difference tells whether R1 lies before it.
+            asm.mov(R3, R1);
+            asm.op(Op::Sub, R3, R4);
+            asm.op_small(Op::Shr, R3, 63);
+            asm.op_small(Op::Xor, R3, 1);
+            asm.op_small(Op::Shl, R3, half.trailing_zeros());
+            asm.op(Op::Add, R2, R3);
+            asm.op_imm(Op::And, R2, room as u64 - 1, R5);
+            half /= 2;
+        }
+        asm.op_small(Op::Shl, R2, 3);
+        for (to, column) in [(R3, bases), (R4, steps)] {
+            asm.map_value(to, DATA, column);
+            asm.op(Op::Add, to, R2);
+            asm.load(Size::D, to, to, 0);
+        }
+        asm.op(Op::Mul, R1, R4);
+        asm.op(Op::Add, R1, R3);
+    }
+
     /// `R1` becomes the present value of field `f` of `stream`, whose words start `words` bytes behind R9; the state
     /// moves on to the next frame's.
     pub(super) fn value(&mut self, stream: &Stream, f: &Field, words: u32, base: u32) {
@@ -129,8 +174,8 @@ impl Compiler<'_> {
                 self.asm.store(Size::D, R9, word(field::VALUE), R3);
             }
             Values::List(items) if items.is_empty() => self.asm.mov_imm(R1, 0),
-            Values::List(items) => {
-                let count = items.len() as u64;
+            Values::List(_) | Values::Runs(_) => {
+                let count = f.values.period().unwrap_or(1);
                 self.init(base + words + field::TURN, j % count);
                 self.asm.mov_imm(R2, whole % count);
                 if part != 0 {
@@ -145,9 +190,16 @@ impl Compiler<'_> {
                 self.asm.op_imm(Op::Sub, R2, count, R5);
                 self.asm.place(still);
                 self.asm.store(Size::D, R9, word(field::TURN), R2);
-                self.item(items);
+                match &f.values {
+                    Values::List(items) => self.item(items),
+                    Values::Runs(runs) => self.run(runs),
+                    _ => {}
+                }
             }
-            Values::Random { .. } | Values::RandomList { .. } | Values::Shuffled { .. } => {
+            Values::Random { .. }
+            | Values::RandomList { .. }
+            | Values::RandomRuns { .. }
+            | Values::Shuffled { .. } => {
                 self.init(base + words + field::STEP, j);
                 self.asm.load(Size::D, R1, R9, word(field::STEP));
                 self.asm.mov(R2, R1);
@@ -174,6 +226,11 @@ impl Compiler<'_> {
                         self.hash(*key);
                         self.pick(items.len() as u64);
                         self.item(items);
+                    }
+                    Values::RandomRuns { key, runs } => {
+                        self.hash(*key);
+                        self.pick(runs.count());
+                        self.run(runs);
                     }
                     _ => self.asm.mov_imm(R1, 0),
                 }

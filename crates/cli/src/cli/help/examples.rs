@@ -44,7 +44,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             example(
                 "A server on the far host of a lab, and a client here",
-                "netdyno lab --addresses -- sh -c 'ip netns exec receiver \\\n    netdyno endpoint serve --quiet & sleep 0.3; \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; kill $!'",
+                "netdyno lab --server 'netdyno endpoint serve --quiet' -- \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s",
             ),
             example(
                 "Hosts with addresses, for programs of your own",
@@ -264,7 +264,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             example("A TCP stream to it", "netdyno endpoint tcp-stream server --duration 1s"),
             example(
                 "Both in a lab",
-                "netdyno lab --addresses -- sh -c 'ip netns exec receiver \\\n    netdyno endpoint serve --quiet & sleep 0.3; \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; kill $!'",
+                "netdyno lab --server 'netdyno endpoint serve --quiet' -- \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s",
             ),
             example(
                 "Latency while the path is loaded",
@@ -276,7 +276,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             example(
                 "The same by the other tools' protocols",
-                "netdyno iperf3 -c server -t 1 -P 4 -R\nnetdyno netperf -H server -l 1 -t TCP_STREAM -- -s 128k -S 128k -C -D",
+                "netdyno iperf3 -c 192.0.2.1 -t 2 -P 4 -R\nnetdyno netperf -H server -l 1 -t TCP_STREAM -- -s 128k -S 128k -C -D",
             ),
         ],
     ),
@@ -402,7 +402,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "iperf3",
         &[
             example("The server", "netdyno iperf3 -s"),
-            example("Four streams from it", "netdyno iperf3 -c server -t 1 -P 4 -R"),
+            example("Four streams from it", "netdyno iperf3 -c 192.0.2.1 -t 2 -P 4 -R"),
         ],
     ),
     ("nprobe", &[example("Flows of a capture", "netdyno nprobe -i capture.pcap -n 192.0.2.10:9995")]),

@@ -145,7 +145,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "Limits",
         "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
     ),
-    ("clone", "Expert", "vni tunnel-port max-flows allow-public-target adopt"),
+    ("clone", "Expert", "vni tunnel-port test-address max-flows allow-public-target adopt ignore"),
     (
         "probe",
         "Expert",

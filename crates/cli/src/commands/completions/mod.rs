@@ -1,5 +1,6 @@
 //! `netdyno completions`: clap's script for the shell, and behind it what only the program knows: the names of plugins and of
-//! their options, which it is asked for with each Tab (`plugin list --words`, `plugin info NAME --words`).
+//! their options, which it is asked for with each Tab (`plugin list --words`, `plugin info NAME --words`). Names of interfaces are the
+//! kernel's.
 
 use crate::cli::help;
 use crate::output::print;
@@ -30,6 +31,9 @@ fn zsh(script: &str) -> Result<String> {
     let lines = functions.lines().map(|line| match line {
         plugin if plugin.contains("--plugin=[") => {
             plugin.replace(":NAME|FILE:_files'", ":NAME|FILE:_netdyno_plugins'")
+        }
+        on if on.contains(":IFACE:_default'") => {
+            on.replace(":IFACE:_default'", ":IFACE:_netdyno_interfaces'")
         }
         set if set.contains("--set=[") => {
             set.replace(":NAME=VALUE:_default'", ":NAME=VALUE:_netdyno_settings'")

@@ -1,5 +1,5 @@
 
-# Names of plugins, and of their options: asked of the program.
+# Names of plugins, and of their options: asked of the program. Interfaces: of the kernel.
 _netdyno_or_plugins() {
     local line=${COMP_LINE:0:COMP_POINT} word before plugin= from kept found
     local -a words
@@ -8,10 +8,16 @@ _netdyno_or_plugins() {
     ((${#words[@]} > 2)) || { _netdyno "$@"; return; }
     word=${words[-1]} before=${words[-2]}
     case $word in
-        --plugin=* | --set=*) before=${word%%=*} word=${word#*=} ;;
+        --plugin=* | --set=* | --on=* | --on2=* | --measure=* | --measure2=* | --device=* | --yes-disrupt=*) before=${word%%=*} word=${word#*=} ;;
     esac
+    # Of a capture there is `info`, too.
+    [[ $before != info || ${words[-3]-} == plugin ]] || before=
     case $before in
         --plugin | info) found=$(netdyno plugin list --words 2>/dev/null) ;;
+        --on | --on2 | --measure | --measure2 | --between | --device | --yes-disrupt | doctor)
+            [[ $word != -* ]] || { _netdyno "$@"; return; }
+            found=$(ls /sys/class/net 2>/dev/null)
+            ;;
         --set)
             for ((from = 0; from + 1 < ${#words[@]}; from++)); do
                 case ${words[from]} in
@@ -32,6 +38,6 @@ _netdyno_or_plugins() {
     COMPREPLY=("${COMPREPLY[@]#"$kept"}")
     [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
     # Modules can be named by their files, too.
-    [[ $before == --set ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.wasm' -- "$word")
+    [[ $before != --plugin && $before != info ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.wasm' -- "$word")
 }
 complete -F _netdyno_or_plugins -o bashdefault -o default netdyno

@@ -18,3 +18,10 @@ _netdyno_settings() {
     settings=(${(f)"$(netdyno plugin info "$name" --words 2>/dev/null)"})
     compadd -S '' -a settings
 }
+
+# Interfaces: asked of the kernel.
+_netdyno_interfaces() {
+    local -a names
+    names=(/sys/class/net/*(N:t))
+    compadd -a names
+}

@@ -31,8 +31,8 @@ const fn known(
     Known { spec: Spec { name, short, value }, here, help }
 }
 
-/// All options. --loss-seed and the last three are netdyno's.
-pub const OPTIONS: [Known; 54] = [
+/// All options. --loss-seed, --no-real-time and the last three are netdyno's.
+pub const OPTIONS: [Known; 55] = [
     known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
     known(Some('I'), "intf2", Some("IFACE"), Works, "send what the server sent on this one"),
     known(Some('c'), "cachefile", Some("FILE"), Works, "which packets go where, by tcpprep"),
@@ -107,6 +107,7 @@ pub const OPTIONS: [Known; 54] = [
         Works,
         "which packets --loss loses: the same seed, the same packets",
     ),
+    known(None, "no-real-time", None, Works, "do not go before other programs when they hold up the sending"),
     known(
         None,
         "raw",

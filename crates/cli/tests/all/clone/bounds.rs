@@ -165,6 +165,18 @@ fn a_file_of_jobs_cannot_give_its_own_consent_to_a_public_target() {
 }
 
 #[test]
+fn a_file_of_jobs_cannot_make_a_prefix_this_hosts_own() {
+    let (three, dir) = (Three::new(), folder());
+    let file = path(&dir, "job.json");
+    let job = json!({"schema": "netdyno.job/1", "kind": "clone", "on": "o0", "server": "80", "to": "10.77.2.2:80",
+        "pace": "wallclock", "adopt": "syn-only", "source_prefix": "10.99.0.0/16", "dry_run": true, "duration": "200ms"});
+    std::fs::write(&file, job.to_string()).expect("a file");
+    let run = |words: &str| start(inside(&three.online, &format!("netdyno run {file} {words}"))).wait();
+    run("").refused(&["10.99.0.0/16", "--allow-source-prefix '10.99.0.0/16'"]);
+    run("--allow-source-prefix 10.99.0.0/16 --json").with(1).json();
+}
+
+#[test]
 fn a_flood_of_syns_costs_the_target_nothing_and_disturbs_no_session() {
     let three = Three::new();
     let [online, target] = three.servers(128);

@@ -2,6 +2,7 @@
 //! each server saw.
 
 mod bounds;
+mod ends;
 mod faults;
 pub mod oracle;
 mod peers;
@@ -252,7 +253,7 @@ fn a_target_that_answers_otherwise_is_told_by_its_difference() {
     assert_eq!((number(&answers["sizes_differ"]), number(&answers["same"])), (200, 0));
     let first = &answers["differences"][0];
     assert_eq!((number(&first["count"]), first["kind"].as_str()), (200, Some("size")));
-    assert_eq!(first["target"].as_str(), Some("HTTP/1.1 200 OK, 170 bytes"));
+    assert_eq!(first["target"].as_str(), Some("HTTP/1.1 200 OK, 130 bytes"));
     assert!(first["example"].as_str().is_some_and(|example| example.starts_with("GET /00")), "{first}");
 }
 
@@ -337,6 +338,15 @@ fn what_would_do_harm_is_refused_before_it_begins() {
     refused("--from o0:80 --to 8.8.8.8:80", &["public address", "--allow-public-target"]);
     refused("--from o0:80 --to 10.77.2.1:80", &["copies would be copied again"]);
     refused("--from o0:10.77.1.1:80 --to 10.77.1.1:80", &["is the server that is copied"]);
+    // Its other addresses, and another name.
+    for to in ["127.0.0.1", "10.77.2.1", "localhost", "[::1]", "[fd77:2::1]"] {
+        let line = format!("--from o0:10.77.1.1:80 --to {to}:80");
+        refused(
+            &line,
+            &["another address of the server that is copied, 10.77.1.1:80", "would go to production"],
+        );
+        refused(&format!("--from o0:80 --to {to}:80"), &["copies would be copied again"]);
+    }
     refused("--from o0:80 --to 10.77.2.2:81", &["10.77.2.2:81", "refused", "nothing was begun"]);
     refused("--from o0:80 --to 10.77.2.2:80 --source-prefix 10.98.0.0/16", &["10.98.", "ip route add"]);
     refused("--from o0:80 --to 10.77.2.2:80 --source-prefix 10.77.2.0/24", &["lies in"]);
@@ -344,6 +354,13 @@ fn what_would_do_harm_is_refused_before_it_begins() {
         "--from o0:80 --to 10.77.2.2:80 --source-prefix 10.77.1.0/24",
         &["--source-prefix", "a network that this host is in, by 10.77.1.1"],
     );
+    refused(
+        "--from o0:80 --to 10.77.2.2:80 --source-prefix 128.0.0.0/1",
+        &["--source-prefix", "12 bits at least"],
+    );
+    three.ip(&three.online, "route add 10.97.7.0/24 via 10.77.2.2");
+    let covered = ["--source-prefix", "this host has a route to 10.97.7.0/24"];
+    refused("--from o0:80 --to 10.77.2.2:80 --source-prefix 10.97.0.0/16", &covered);
     let routes = start(inside(&three.online, "ip route show table local")).wait().ok();
     assert!(!routes.stdout.contains("10.98"), "{}", routes.stdout);
 }

@@ -362,3 +362,24 @@ fn shares_and_a_flood_of_syns_cost_the_way_nothing() {
     assert!((5..36).contains(&target.connections.len()), "{}", target.connections.len());
     assert_eq!(assert_prefixes(&report, &online, &target), 0);
 }
+
+#[test]
+fn a_clone_whose_target_is_the_captured_server_gets_nothing() {
+    let dir = folder();
+    let key = key(&dir, "key");
+    let three = Three::new();
+    let [online, _target] = three.servers(128);
+    let line =
+        format!("netdyno clone --listen 10.77.2.2:7117 --key {key} --server 80 --to 10.77.2.1:80 --json");
+    let mut clone = start(inside(&three.target, &line));
+    clone.until_it_says("Ctrl-C ends");
+    start(inside(&three.online, &Three::line(&key, ""))).wait().refused(&[
+        "--send-to",
+        "its target 10.77.2.1:80 is the server that is captured here",
+        "nothing was begun",
+    ]);
+    clone.until_it_says("is the server that is captured here");
+    clone.signal("INT");
+    clone.wait();
+    assert_eq!(online.seen().counts().len(), 0);
+}

@@ -346,3 +346,55 @@ fn without_an_agent_nothing_begins_and_contradictions_are_refused() {
     leaks.none();
     assert_clean(&three);
 }
+
+#[test]
+fn filters_of_others_and_the_qdisc_that_they_hang_on_stay_however_the_agent_ends() {
+    let three = leaky();
+    let [_online, _target] = three.servers(128);
+    let tc = |words: &str| start(inside(&three.target, &format!("tc {words}"))).wait().ok().stdout;
+    for how in ["INT", "KILL"] {
+        let ending = agent(&three, "10.77.2.1", "");
+        assert!(tc("qdisc show dev t0").contains("clsact"));
+        assert!(!tc("qdisc show dev lo").contains("clsact"), "nothing leaves there");
+        // Somebody else finds the qdisc there that the agent made.
+        tc("filter add dev t0 egress protocol ip prio 7 u32 match u32 0 0");
+        tc("filter add dev t0 ingress protocol ip prio 7 u32 match u32 0 0");
+        ending.signal(how);
+        if how == "INT" {
+            ending.wait().ok();
+        } else {
+            ending.wait();
+        }
+        eventually("the agent's filters are gone", || filters(&three) == 0);
+        for side in ["ingress", "egress"] {
+            assert!(tc(&format!("filter show dev t0 {side}")).contains("u32"), "{how}, {side}");
+        }
+        tc("qdisc del dev t0 clsact");
+    }
+    // One that somebody else made stays, empty as it is.
+    tc("qdisc add dev t0 clsact");
+    let last = agent(&three, "10.77.2.1", "");
+    last.signal("INT");
+    last.wait().ok();
+    assert!(tc("qdisc show dev t0").contains("clsact"));
+    start(inside(&three.target, "netdyno clone return --clean")).wait().ok();
+    assert!(tc("qdisc show dev t0").contains("clsact"));
+}
+
+#[test]
+fn a_target_with_routes_to_its_clients_alone_is_tried_by_an_address_of_theirs() {
+    let three = Three::new();
+    three.ip(&three.target, "route add 10.77.1.0/24 via 10.77.2.1");
+    let [online, target] = three.servers(128);
+    let agent = agent(&three, "10.77.2.1", "");
+    let line = "netdyno clone --from o0:80 --to 10.77.2.2:80 --client-addresses";
+    start(inside(&three.online, line)).wait().refused(&["--test-address", "a default route"]);
+    let clone = three.clone("--client-addresses --test-address 10.77.1.250");
+    oracle::run(&three.clients, "10.77.1.1:80", Load { requests: 200, ..LOAD });
+    let (_, report) = ended(clone);
+    let (online, target) = (online.seen(), target.seen());
+    assert_copied(&report, &online, &target, 1);
+    assert_eq!(clients_of(&target), clients_of(&online));
+    agent.signal("INT");
+    agent.wait().ok();
+}

@@ -58,6 +58,47 @@ fn each_page_stands_in_the_contents_of_the_site() {
     }
 }
 
+/// docs/search.js in a page as MkDocs makes it, opened from a file.
+#[test]
+fn the_site_can_be_searched_from_a_file() {
+    let dir = crate::common::temporary();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::copy(root().join("docs/search.js"), at("main.js")).expect("the search");
+    let page = "<form><input name=q id=mkdocs-search-query></form><div id=mkdocs-search-results></div><script src=main.js defer></script>";
+    std::fs::write(at("search.html"), page).expect("a page");
+    let endpoint = std::fs::read_to_string(root().join("docs/endpoint.md")).expect("a document");
+    let method = std::fs::read_to_string(root().join("docs/method.md")).expect("a document");
+    let index = serde_json::json!([
+        { "location": "docs/endpoint.html", "title": "Endpoint tests", "text": endpoint },
+        { "location": "docs/method.html", "title": "Trials and searches", "text": method },
+        { "location": "docs/other.html", "title": "<b>bold</b>", "text": "nothing" },
+    ]);
+    std::fs::write(at("index.js"), format!("window.siteIndex = {index};")).expect("an index");
+    let found = |query: &str| -> Vec<String> {
+        let url = format!("file://{}?q={query}", at("search.html").display());
+        let browser = std::process::Command::new("chromium")
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--no-first-run",
+            ])
+            .args(["--virtual-time-budget=5000", "--timeout=20000", "--dump-dom"])
+            .arg(format!("--user-data-dir={}", at("profile").display()))
+            .arg(url)
+            .output()
+            .expect("a browser is needed: apt-get install chromium");
+        let dom = String::from_utf8_lossy(&browser.stdout).into_owned();
+        dom.split("<a href=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    assert_eq!(found("bufferbloat"), ["docs/endpoint.html"]);
+    assert!(found("resume").contains(&"docs/method.html".to_owned()));
+    assert_eq!(found("--continue%20resumed")[0], "docs/endpoint.html");
+    assert_eq!(found("bold"), ["docs/other.html"]);
+    assert!(found("nowhere-to-be-found").is_empty());
+}
+
 /// Without `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

@@ -41,15 +41,16 @@ pub fn plot(view: &View, now: &Snapshot, manner: Manner, width: usize, spare: us
     let frames = most(|c| c.sent.max(c.received));
     let rows = spare / 3;
     let (tall, low) = (rows.clamp(1, MOST), (rows / 2).clamp(1, LESS));
+    // What has one scale has as many lines: bars of one height are one rate.
+    let frames_lines = if now.tx.is_some() && now.rx.is_some() { (tall + low) / 2 } else { tall };
     let late = |v: f64| time(v as u64);
     let mut all = Vec::new();
     if now.tx.is_some() {
-        let lines = if now.rx.is_some() { low } else { tall };
         all.push(Series {
             name: "sent",
             of: |c| c.sent,
             colour: Color::Blue,
-            lines,
+            lines: frames_lines,
             most: frames,
             show: frame_rate,
         });
@@ -60,7 +61,7 @@ pub fn plot(view: &View, now: &Snapshot, manner: Manner, width: usize, spare: us
             name: "received",
             of,
             colour: Color::Green,
-            lines: tall,
+            lines: frames_lines,
             most: frames,
             show: frame_rate,
         });

@@ -394,3 +394,79 @@ proptest! {
         prop_assert!(text(&view, width, height).len() <= height.max(1));
     }
 }
+
+/// A moment with a long warning, and an answer to a key that has much to say.
+fn wordy() -> View {
+    let mut view = view();
+    let now = view.now.as_deref().cloned().expect("a moment");
+    let why = "the rate of a capture at its own times is the capture's, which neither + nor - can change while it is replayed";
+    let hands = Hands { no_rate: Some(why.to_owned()), ..Hands::default() };
+    let title = Title { hands, ..(*now.title).clone() };
+    let warning = "the CPU limits: one sending core is busy for 97 % of its time, and frames leave up to 31 ms after they were due; \
+                   add sending cores, or free the ones that other programs use";
+    let warnings = Arc::new([warning.to_owned(), "two clocks".to_owned(), "a third".to_owned()]);
+    view.now = Some(Arc::new(Snapshot { title: Arc::new(title), warnings, ..now }));
+    view
+}
+
+#[test]
+fn no_word_of_warnings_help_and_answers_is_cut() {
+    for (width, height) in [(80, 24), (60, 20), (200, 50)] {
+        let mut view = wordy();
+        let shown = |view: &View| {
+            let lines = text(view, width, height);
+            assert!(lines.len() <= height, "{lines:#?}");
+            for (n, line) in lines.iter().enumerate() {
+                assert!(line.chars().count() <= width, "{width}x{height}, line {n}: {line}");
+            }
+            lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let running = shown(&view);
+        assert!(running.contains("or free the ones that other programs use"), "{width}: {running}");
+        // A number stands whole or not at all.
+        assert!(!running.contains("kbi ") && running.contains("10,010"), "{running}");
+        assert_eq!(view.press(Key::Faster), None);
+        assert!(shown(&view).contains("can change while it is replayed"), "{}", shown(&view));
+        view.press(Key::Help);
+        // All of it, on as many screens as it takes.
+        let mut seen = String::new();
+        for _ in 0..40 {
+            seen += &shown(&view);
+            view.press(Key::Down(1));
+        }
+        for words in [
+            "end the run, and print its result",
+            "What is changed by hand stands in the result.",
+            "while it is replayed",
+        ] {
+            assert!(seen.contains(words), "{width}x{height}: no `{words}`: {seen}");
+        }
+        view.press(Key::Back);
+        view.press(Key::Help);
+        assert!(shown(&view).contains("q, Ctrl-C"), "it begins at its top again");
+    }
+}
+
+#[test]
+fn what_is_cut_says_so_and_ends_between_words() {
+    let line = Line::from(vec![Span::raw("workers  "), Span::raw("cpu1 1.00 kpps of 2")]);
+    let cut = |width| -> String {
+        within(line.clone(), PLAIN, width).spans.iter().map(|s| s.content.as_ref()).collect()
+    };
+    assert_eq!(
+        [cut(28), cut(27), cut(24)],
+        ["workers  cpu1 1.00 kpps of 2", "workers  cpu1 1.00 kpps...", "workers  cpu1 1.00..."]
+    );
+    assert_eq!(cells(9, [(17, "10,010".into()), (11, "1.00 kpps".into())], 37), "           10,010");
+}
+
+#[test]
+fn what_has_one_scale_has_as_many_lines() {
+    for height in [36, 50, 60] {
+        let lines = text(&view(), 200, height);
+        let at =
+            |name: &str| lines.iter().position(|l| l.starts_with(name) && l.contains('<')).expect("a plot");
+        let (sent, received, lost) = (at("sent"), at("received"), at("lost"));
+        assert_eq!(received - sent, lost - received, "{}", lines.join("\n"));
+    }
+}

@@ -15,7 +15,6 @@ use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
 use forwarder::Forwarder;
 use outcome::Exit;
-use port::interface::Interface;
 use report::{Code, Report, Said};
 use snapshot::{Count, Passage, Snapshot, Title};
 pub use spec::Bridge;
@@ -189,9 +188,13 @@ fn places(settings: &Settings, yes_disrupt: &[String]) -> Result<[Place; 2]> {
         );
     }
     for place in &places {
-        place.guard(yes_disrupt)?;
         if !place.interface.ethernet || place.interface.loopback {
             bail!("{} is not an Ethernet interface: netdyno bridges Ethernet frames", place.spec);
+        }
+        // The second of one way only sends.
+        match settings.one_way && std::ptr::eq(place, b) {
+            true => place.guard(yes_disrupt)?,
+            false => place.guard_taking(yes_disrupt, None)?,
         }
         if !place.interface.up {
             bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
@@ -225,18 +228,10 @@ fn warnings(places: &[Place; 2], one_way: bool) -> Vec<Said> {
 
 /// Why nothing can go through any more.
 fn trouble(places: &[Place; 2]) -> Option<String> {
-    places.iter().find_map(|place| {
-        let name = &place.interface.name;
-        let now = place.run_in(|| Interface::by_name(name)).ok()?;
-        match now {
-            Ok(now) if now.index != place.interface.index => Some(format!("{} was removed", place.spec)),
-            Ok(now) if !now.up => Some(format!("{} went down", place.spec)),
-            Ok(_) => None,
-            Err(port::interface::InterfaceError::Unknown { .. }) => {
-                Some(format!("{} was removed", place.spec))
-            }
-            Err(_) => None,
-        }
+    places.iter().find_map(|place| match place.now().ok()? {
+        None => Some(format!("{} was removed, or moved to another network namespace", place.spec)),
+        Some(now) if !now.up => Some(format!("{} went down", place.spec)),
+        Some(_) => None,
     })
 }
 

@@ -25,6 +25,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -248,9 +249,18 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
     let interface = place.target();
     let mut ring = place.run_in(|| Slots::open_large(&interface, BATCH, &take, RING))??;
     let now = Instant::now();
+    let captured = Place::find(&args.on)?;
+    let refuses = move |target: SocketAddr| {
+        // The clone's own loopback is this host's only if it runs here.
+        let there = target.ip().is_loopback() && !safety::is_here(to.ip());
+        let reached = !there && safety::is_reached(&captured, (server, port), target).unwrap_or(true);
+        reached.then(|| {
+            format!("its target {target} is the server that is captured here: copies would go to production; give the clone another `.to`")
+        })
+    };
     let mut agent = Agent {
         forwarder: Forwarder::new(rules),
-        link: Link::new(to, key, (server, port)),
+        link: Link::new(to, key, (server, port), Box::new(refuses)),
         fragments: Fragments::default(),
         ceiling: Ceiling::new(args.max_cpu, args.max_memory),
         say,

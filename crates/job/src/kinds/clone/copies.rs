@@ -193,27 +193,39 @@ impl Copies {
                 Event::Said { bytes, answers, thought_ns, asked } => {
                     self.say(number, (bytes, &mut shared), (answers, thought_ns, asked), now_ns);
                 }
-                Event::Asked { number, line, protocol } => replica.asked(number, line, protocol),
+                // What is asked now is not said: there is no connection any more.
+                Event::Asked { .. } | Event::Greets if matches!(copy.state, State::Dead(_)) => {}
+                Event::Asked { number, line, protocol } => {
+                    replica.asked(number, line, protocol, &mut side.comparison);
+                }
+                Event::Greets => replica.greets(now_ns, &mut side.comparison),
                 Event::AskedWhole { number, bodyless } => replica.asked_whole(number, bodyless, now_ns),
+                Event::Holds { number, part } => replica.online_holds(number, part, &mut side.comparison),
                 Event::Answered { number, bytes, line, ended } => {
                     replica.online((number, bytes, line, ended), now_ns, &mut side.comparison);
                 }
                 Event::Unframed => replica.unframed(&mut side.comparison),
+                Event::Unread => replica.unread(&mut side.comparison),
                 Event::ServerFinished => replica.server_finished(),
-                Event::Finished | Event::Cut => {
-                    replica.finish();
+                Event::Finished { answers } => {
+                    replica.finish(answers, now_ns);
                     self.pump(number, now_ns);
                 }
-                Event::Reset => {
-                    replica.reset(now_ns);
+                Event::Cut { answers } => {
+                    replica.cut(answers, now_ns);
                     self.pump(number, now_ns);
                 }
-                Event::Over => {
-                    replica.over();
+                Event::Reset { answers } => {
+                    replica.reset(answers, now_ns);
+                    self.pump(number, now_ns);
+                }
+                Event::Over { answers } => {
+                    replica.over(answers, now_ns);
                     copy.alone = true;
                     copy.next = NONE;
                     match copy.state {
                         State::Dead(_) => {
+                            replica.settle_all(now_ns, &mut side.comparison);
                             self.copies.remove(number);
                         }
                         _ => self.pump(number, now_ns),
@@ -222,7 +234,7 @@ impl Copies {
             }
             number = next;
         }
-        if event == Event::Over
+        if matches!(event, Event::Over { .. })
             && let Some(head) = self.heads.get_mut(id as usize)
         {
             *head = NONE;
@@ -333,10 +345,15 @@ impl Copies {
         self.held = self.held.saturating_sub(copy.replica.held() as u64);
         let left = copy.replica.give_up();
         let side = of(&mut self.sides, copy.second);
-        copy.replica.settle(true, &mut side.comparison);
+        // Else the server may still answer what the target has answered already.
+        if copy.alone {
+            copy.replica.settle_all(now_real(), &mut side.comparison);
+        }
         *unsaid(&mut side.said, why) += left;
         side.counted.closed_early += u64::from(copy.replica.was_closed_early());
         side.counted.impatient += u64::from(copy.replica.was_impatient());
+        side.counted.held_ends += u64::from(copy.replica.was_held());
+        side.counted.unanswered_ends += u64::from(copy.replica.was_unanswered());
         if let (Some(addresses), Some(taken)) = (self.sources.prefix(), copy.taken.take()) {
             addresses.give_back(taken);
         }
@@ -376,7 +393,7 @@ impl Copies {
         }
         let before = copy.replica.held();
         let said_ns = if written == bytes.len() { now_real() } else { now_ns };
-        copy.replica.say((bytes, written), shared, (answers, thought_ns, asked), said_ns);
+        copy.replica.say((bytes, written), shared, (answers, thought_ns, asked), (now_ns, said_ns));
         let held = copy.replica.held();
         self.held += (held - before) as u64;
         // One that waits for nothing is not given up because others do.
@@ -531,23 +548,25 @@ impl Copies {
             }
             copy.state = State::Open;
             copy.due_ns = u64::MAX;
-            copy.replica.connected();
+            copy.replica.connected(now_ns);
             of(&mut self.sides, copy.second).counted.connected += 1;
         }
-        if flags.intersects(On::IN | On::RDHUP | On::HUP | On::ERR) && !self.read(number, now_ns) {
+        let ended = flags.intersects(On::RDHUP | On::HUP | On::ERR);
+        if (ended || flags.contains(On::IN)) && !self.read(number, ended, now_ns) {
             return;
         }
         self.pump(number, now_ns);
     }
 
-    /// Reads all that is there: what is ready is told once. Is the connection still there?
-    fn read(&mut self, number: u32, now_ns: u64) -> bool {
+    /// Reads all that is there: what is ready is told once, and so is that it has `ended`. Is the connection still there?
+    fn read(&mut self, number: u32, ended: bool, now_ns: u64) -> bool {
         loop {
             let Some(copy) = self.copies.get_mut(number) else { return false };
             let Some(socket) = &copy.socket else { return false };
             match recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => {
-                    copy.replica.target_closed();
+                    let side = of(&mut self.sides, copy.second);
+                    copy.replica.target_closed(&mut side.comparison);
                     return true;
                 }
                 Ok((_, count)) => {
@@ -556,7 +575,7 @@ impl Copies {
                     let bytes = self.buffer.get(..count).unwrap_or_default();
                     copy.replica.received(bytes, now_ns, &mut side.comparison);
                     // A short read emptied the socket: what comes later is told again.
-                    if count < self.buffer.len() {
+                    if count < self.buffer.len() && !ended {
                         return true;
                     }
                 }
@@ -575,6 +594,7 @@ impl Copies {
         for number in self.copies.numbers() {
             let Some(copy) = self.copies.get_mut(number) else { continue };
             copy.alone = true;
+            copy.replica.stop();
             self.held = self.held.saturating_sub(copy.replica.held() as u64);
             let left = copy.replica.give_up();
             let side = of(&mut self.sides, copy.second);
@@ -586,6 +606,7 @@ impl Copies {
                 }
                 State::Open => self.set_dead(number, Why::Closed),
                 State::Dead(_) => {
+                    copy.replica.settle_all(now_real(), &mut side.comparison);
                     self.copies.remove(number);
                 }
             }

@@ -71,11 +71,17 @@ pub struct Link {
     sent: u64,
     connections: u64,
     closing: bool,
+    refuses: Refuses,
 }
 
+/// Why a clone's target may not be one.
+pub type Refuses = Box<dyn Fn(SocketAddr) -> Option<String>>;
+
 impl Link {
-    pub fn new(to: SocketAddr, key: Key, server: (Option<IpAddr>, u16)) -> Link {
+    /// `refuses` is asked about the targets of each clone that it is connected to.
+    pub fn new(to: SocketAddr, key: Key, server: (Option<IpAddr>, u16), refuses: Refuses) -> Link {
         Link {
+            refuses,
             to,
             key,
             server,
@@ -247,7 +253,10 @@ impl Link {
         let mut welcomed = false;
         while let Some(record) = reader.record().map_err(|_| "what it says is not understood")? {
             match record {
-                Record::Welcome { adopts } => {
+                Record::Welcome { adopts, targets } => {
+                    if let Some(why) = targets.into_iter().flatten().find_map(&self.refuses) {
+                        return Err(self.refuse(why));
+                    }
                     (*up, welcomed) = (true, true);
                     forwarder.link(adopts);
                 }
@@ -260,6 +269,20 @@ impl Link {
             }
         }
         Ok(welcomed)
+    }
+
+    /// Tells the clone why nothing is forwarded to it.
+    fn refuse(&mut self, why: String) -> String {
+        let mut plain = now_real().to_be_bytes().to_vec();
+        Record::Refused(&why).put(&mut plain);
+        if self.seal(&plain).is_ok()
+            && let State::Talking { socket, .. } = &self.state
+        {
+            let rest = self.out.get(self.at..).unwrap_or_default();
+            // A clone that does not hear it sees that the connection is closed.
+            let _ = send(socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        }
+        why
     }
 
     fn seal(&mut self, plain: &[u8]) -> Result<(), String> {

@@ -94,6 +94,7 @@ pub struct Wanted {
     pub server: Option<IpAddr>,
     pub port: u16,
     pub adopts: bool,
+    pub targets: [Option<SocketAddr>; 2],
 }
 
 /// All that threads share.
@@ -362,7 +363,7 @@ fn greet(all: &All, socket: &TcpStream, from: SocketAddr) -> Option<Agent> {
     let why = why.or_else(|| place.is_none().then(|| format!("{MOST_AGENTS} captures are there already")));
     let answer = match &why {
         Some(why) => Record::Refused(why),
-        None => Record::Welcome { adopts: all.wanted.adopts },
+        None => Record::Welcome { adopts: all.wanted.adopts, targets: all.wanted.targets },
     };
     let told = tell(&mut stream, &mut channel, &answer);
     if let Some(why) = why {
@@ -494,6 +495,7 @@ impl Agent {
                         self.ended = true;
                         continue;
                     }
+                    Record::Refused(why) => return Err(End::Gone(report::units::printable(why).into())),
                     _ => return Err(senseless()),
                 };
                 let bytes = before.get(..before.len() - reader.0.len()).unwrap_or_default();

@@ -37,6 +37,7 @@ use anyhow::{Context, Result, bail};
 use capture::Reader;
 use ceiling::Ceiling;
 use clone::addresses::Addresses;
+use clone::digest::Ignored;
 use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
@@ -51,8 +52,8 @@ use report::{Code, Interval, Report, Resolved, Source};
 use snapshot::{Snapshot, Title};
 use spec::{CloneCapture, ClonePace, Cloning};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tunnel::{Tunnel, Watch};
 use worker::{Done, Share, Shared, Standing, Worker};
@@ -61,8 +62,9 @@ use worker::{Done, Share, Shared, Standing, Worker};
 const RING: usize = 64 << 20;
 /// Frames that are taken at once.
 const BATCH: usize = 256;
-/// Of each segment from the server so much is taken: its answers' heads. Bodies are counted by their numbers.
-const ANSWERS: u32 = 1400;
+/// Of each segment from the server so much is taken, a whole one of an Ethernet link: heads and short bodies. More of a segment that the
+/// kernel has joined is counted by its numbers.
+const ANSWERS: u32 = 1522;
 const MOST_SESSIONS: usize = 100_000;
 const GAP: Duration = Duration::from_secs(3);
 const FORGET: Duration = Duration::from_secs(3600);
@@ -124,6 +126,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         ClonePace::Causal => Pace::Causal,
         ClonePace::CausalThink => Pace::CausalThink,
     };
+    let ignored = Arc::new(Ignored::new(&args.ignore));
     let mut shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
     let mut workers = Vec::new();
     for (lane, shared) in (0..threads).zip(&shared) {
@@ -136,7 +139,8 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 })?)
             }
         };
-        let copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
+        let mut copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
+        copies.sides.iter_mut().for_each(|side| side.comparison.ignored = Arc::clone(&ignored));
         let ceiling =
             Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
         workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
@@ -155,7 +159,8 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let mut listening = None;
     let mut inlets = None;
     if let (Some(at), Some(key)) = (&args.listen, key) {
-        let wanted = Wanted { server, port, adopts: args.adopt != spec::Adopt::SynOnly };
+        let adopts = args.adopt != spec::Adopt::SynOnly;
+        let wanted = Wanted { server, port, adopts, targets: [Some(to), noise] };
         let (begun, for_workers) = Listening::begin(at, key, wanted, &session.board, workers.len())?;
         shared.push(begun.shared());
         listening = Some(begun);
@@ -288,6 +293,8 @@ fn rules(
                 .map(|to| to.ip())
                 .filter(|target| !target.is_loopback() && server != Some(*target))
         }),
+        // On a loopback everybody is a server of his own host.
+        never: targets.map(|to| to.filter(|to| !to.ip().is_loopback()).map(|to| (to.ip(), to.port()))),
         own: args.prefix(),
     })
 }
@@ -455,7 +462,13 @@ fn snapshot(sum: &Standing) -> Snapshot {
             sessions: s.seen,
             open_sessions: *open,
             copied_sessions: s.copied + s.adopted,
-            cut_sessions: s.gaps + s.missed + s.truncated + s.too_early + s.shed + s.unforwarded,
+            cut_sessions: s.gaps
+                + s.missed
+                + s.truncated
+                + s.too_early
+                + s.turned_tls
+                + s.shed
+                + s.unforwarded,
             connected: f.copies.connected,
             unconnected: f.copies.refused + f.copies.timed_out + f.copies.no_address + f.copies.failed,
             due_bytes: f.said.due,

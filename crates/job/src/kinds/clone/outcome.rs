@@ -2,13 +2,14 @@
 
 use super::safety;
 use super::worker::Done;
-use clone::exchange::{Comparison, Difference};
+use clone::digest::Apart;
+use clone::exchange::{Comparison, Difference, Kind};
 use clone::framing::Line;
 use clone::funnel::{Copies, Funnel, Said};
 use histogram::Histogram;
 use report::{
     Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
-    ClonedSent, ClonedSessions, Code, Distribution, Report, units,
+    ClonedPlace, ClonedSent, ClonedSessions, Code, Distribution, Report, units,
 };
 use spec::Cloning;
 use std::cmp::Reverse;
@@ -16,6 +17,8 @@ use std::net::IpAddr;
 
 /// Differences that the result lists.
 const MOST_LISTED: usize = 100;
+/// Bytes of a field's value that are shown.
+const MOST_SHOWN: usize = 80;
 
 /// The funnel, the target's answers, the second target's.
 fn sum(done: &[Done]) -> (Funnel, Comparison, Comparison) {
@@ -37,8 +40,8 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             joined malformed truncated syns syn_acks syn_acks_alone strays),
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
         sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
-            over_rate ramped_out over_ceiling over_link own copied adopted gaps missed truncated too_early shed unforwarded idle
-            replaced),
+            over_rate ramped_out over_ceiling over_link own tls copied adopted gaps missed truncated too_early turned_tls shed
+            unforwarded idle replaced),
         bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
         connections: connections(&funnel.copies),
         sent: sent(&funnel.said),
@@ -49,14 +52,18 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             sent: sent(&funnel.second_said),
             answers: answers(&second, None, args.speed.is_none()),
         }),
-        contradictions: funnel.contradictions(),
+        contradictions: [&comparison, &second]
+            .into_iter()
+            .filter_map(Comparison::contradiction)
+            .chain(funnel.contradictions())
+            .collect(),
         cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
     });
 }
 
 fn connections(of: &Copies) -> ClonedConnections {
     same_fields!(of, ClonedConnections: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull
-        impatient)
+        impatient held_ends unanswered_ends)
 }
 
 fn sent(of: &Said) -> ClonedSent {
@@ -71,35 +78,28 @@ fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> Clone
     let mut ranked = c.ranked();
     // What the second target has as often is noise: what is beyond that comes first.
     if let Some(noise) = noise {
-        ranked.sort_by_key(|(difference, count, _)| Reverse(count.saturating_sub(noise.alike(difference))));
+        ranked.sort_by_key(|(difference, kind)| Reverse(kind.count.saturating_sub(noise.alike(difference))));
     }
-    let listed = ranked.iter().take(MOST_LISTED).map(|(difference, count, example)| {
-        let (kind, online, target) = match difference {
-            Difference::Line(online, target) => ("first_line", text(online), text(target)),
-            Difference::Size(line, online, target) => {
-                let of = |size: u64| {
-                    if line.is_empty() { format!("{size} bytes") } else { format!("{line}, {size} bytes") }
-                };
-                ("size", of(*online), of(*target))
-            }
-        };
-        ClonedDifference {
-            kind: kind.to_owned(),
-            online,
-            target,
-            count: *count,
-            noise: noise.map(|noise| noise.alike(difference)),
-            example: example.to_string(),
-        }
+    let listed = ranked.iter().take(MOST_LISTED).map(|(difference, kind)| {
+        let noise = noise.map(|noise| noise.alike(difference));
+        ClonedDifference { count: kind.count, noise, ..told(difference, kind) }
     });
     ClonedAnswers {
+        requests: c.requests,
         compared: c.compared,
         same: c.same,
         lines_differ: c.lines_differ,
         sizes_differ: c.sizes_differ,
+        bodies_differ: c.bodies_differ,
+        fields_differ: c.fields_differ,
+        in_part: c.in_part,
         online_unanswered: c.online_unanswered,
         target_unanswered: c.target_unanswered,
+        cut: c.cut,
+        unsaid: c.unsaid,
+        unfollowed: c.unfollowed,
         unframed_sessions: c.unframed_sessions,
+        unread_sessions: c.unread_sessions,
         online_first_byte_ns: online(&c.online_first),
         online_last_byte_ns: online(&c.online_last),
         target_first_byte_ns: of(&c.target_first),
@@ -107,8 +107,43 @@ fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> Clone
         delay_ns: of(&c.delay),
         differences: listed.collect(),
         other_differences: c.other_kinds
-            + ranked.iter().skip(MOST_LISTED).map(|(_, count, _)| count).sum::<u64>(),
+            + ranked.iter().skip(MOST_LISTED).map(|(_, kind)| kind.count).sum::<u64>(),
     }
+}
+
+/// A kind of differences, in words.
+fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
+    let of =
+        |line: &Line, what: &str| if line.is_empty() { what.to_owned() } else { format!("{line}, {what}") };
+    let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    let first = match &kind.apart {
+        Some(Apart::Body(Some((offset, [online, target])))) => {
+            Some(ClonedPlace { offset: *offset, online: shown(online), target: shown(target) })
+        }
+        _ => None,
+    };
+    let (name, online, target) = match difference {
+        Difference::Line(online, target) => ("first_line", text(online), text(target)),
+        Difference::Size(line, online, target) => {
+            ("size", of(line, &format!("{online} bytes")), of(line, &format!("{target} bytes")))
+        }
+        Difference::Body(line) => {
+            let other = if first.is_some() { "another" } else { "another, behind its first 2,048 bytes" };
+            ("body", of(line, "a body"), other.to_owned())
+        }
+        Difference::Field(line, name) => {
+            let value = |value: &Option<Vec<u8>>| match value {
+                Some(value) => format!("{name}: {}", shown(value.get(..MOST_SHOWN).unwrap_or(value))),
+                None => format!("no {name}"),
+            };
+            match &kind.apart {
+                Some(Apart::Field(_, [online, target])) => ("field", of(line, &value(online)), value(target)),
+                _ => ("field", of(line, "a head"), "another".to_owned()),
+            }
+        }
+    };
+    let example = kind.example.to_string();
+    ClonedDifference { kind: name.to_owned(), online, target, example, first, ..ClonedDifference::default() }
 }
 
 fn text(line: &Line) -> String {
@@ -170,7 +205,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "sample sessions at the capture, or limit their rate"),
         );
     }
-    let others = s.truncated + s.shed + s.unforwarded;
+    let others = s.truncated + s.shed + s.unforwarded + s.turned_tls;
     if s.cut() > others {
         let said = format!(
             "{} were copied up to a gap: {} lacked bytes that the server has, which is this capture's loss",
@@ -178,6 +213,14 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             units::count(s.missed)
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
+    }
+    if s.tls + s.turned_tls > 0 {
+        let said = format!(
+            "{} of TLS: not copied from where that begins, because the target has keys of its own",
+            counted(s.tls + s.turned_tls, "session")
+        );
+        let mend = "copy behind what ends TLS, between it and the server";
+        verdict.fall_short(Code::SessionsNotCopied, (said, mend));
     }
     if s.own > 0 {
         let said = format!(
@@ -249,10 +292,25 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         verdict.fall_short(Code::BytesUnsent, said);
     }
+    if c.unanswered_ends > 0 {
+        let said = format!(
+            "{} to the target ended without the answers that the server had given by then: they did not come within {}",
+            counted(c.unanswered_ends, "connection"),
+            units::time(clone::replica::PATIENCE_NS)
+        );
+        report.warnings.add(Code::TargetDiffers, said);
+    }
+    if let Some(answers) = cloned.answers.as_ref().filter(|answers| answers.unread_sessions > 0) {
+        let said = format!(
+            "{} of HTTP/2 copied, and not compared: whose answer is whose is not told apart there",
+            counted(answers.unread_sessions, "session")
+        );
+        report.warnings.add(Code::WentWithout, said);
+    }
     if let Some(answers) = cloned.answers.as_ref().filter(|answers| answers.different() > 0) {
         let said = format!(
             "{} of {} differ from the server's, {} more are missing",
-            units::count(answers.lines_differ + answers.sizes_differ),
+            units::count(answers.differing()),
             counted(answers.compared, "answer"),
             units::count(answers.target_unanswered)
         );

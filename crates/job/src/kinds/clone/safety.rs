@@ -54,19 +54,133 @@ pub fn refuse(
             "`.source_prefix` {first}/{bits} is of a network that this host is in, by {own}: while copies come from it, no other host of it could be reached; give a prefix that is nobody's, such as 198.18.0.0/24"
         );
     }
+    if let Some((first, bits)) = args.prefix()
+        && let Some(used) = port::local::used(first, bits)?
+    {
+        bail!(
+            "`.source_prefix` {first}/{bits} becomes this host's own, and {used}: what is there could not be reached; give a prefix that is \
+             nobody's, such as 198.18.0.0/24"
+        );
+    }
     if args.client_addresses && is_here(to.ip()) {
         bail!("`.{member}` {to} is this host: copies with clients' addresses go to another one");
     }
     let Some(place) = place else { return Ok(()) };
-    // A server of any address and this port: the target would be one as well.
-    if server.is_none() && to.port() == port && place.run_in(|| is_here(to.ip()))? {
-        bail!(
-            "`.{member}` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
-             server's address ({}:ADDR:{port})",
-            place.spec
-        );
+    if is_reached(place, (server, port), to)? {
+        match server {
+            // A server of any address and this port: the target would be one as well.
+            None => bail!(
+                "`.{member}` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
+                 server's address ({}:ADDR:{port}), or another target",
+                place.spec
+            ),
+            Some(server) => bail!(
+                "`.{member}` {to} is another address of the server that is copied, {}: copies would go to production; give another \
+                 target",
+                SocketAddr::new(server, port)
+            ),
+        }
     }
     Ok(())
+}
+
+/// The calling thread's network namespace.
+fn namespace() -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let file = std::fs::metadata("/proc/thread-self/ns/net")?;
+    Ok((file.dev(), file.ino()))
+}
+
+/// Does `to` lead to the server whose traffic is captured there, by whichever of its host's addresses?
+pub fn is_reached(place: &Place, (server, port): (Option<IpAddr>, u16), to: SocketAddr) -> Result<bool> {
+    if to.port() != port {
+        return Ok(false);
+    }
+    let here = namespace()?;
+    place.run_in(|| -> Result<bool> {
+        // Each namespace has a loopback of its own.
+        let own = if to.ip().is_loopback() { namespace()? == here } else { is_here(to.ip()) };
+        Ok(own && server.is_none_or(|server| is_served_alike(server, to.ip(), port)))
+    })?
+}
+
+/// Are both addresses of this host, in the calling thread's network namespace, one server's? If its sockets are not to be found, they are.
+fn is_served_alike(server: IpAddr, other: IpAddr, port: u16) -> bool {
+    if server == other {
+        return true;
+    }
+    if !is_here(server) {
+        return false;
+    }
+    let all = listening(port);
+    // A socket that is bound to an address comes before those of any.
+    let of = |address: IpAddr| -> Vec<u64> {
+        let bound = |wanted: &dyn Fn(IpAddr) -> bool| -> Vec<u64> {
+            all.iter().filter(|(at, _)| wanted(*at)).map(|(_, inode)| *inode).collect()
+        };
+        let own = bound(&|at| at == address.to_canonical());
+        if own.is_empty() {
+            bound(&|at| at.is_unspecified() && (address.is_ipv4() || at.is_ipv6()))
+        } else {
+            own
+        }
+    };
+    let (ours, theirs) = (of(server), of(other));
+    if ours.is_empty() || theirs.is_empty() {
+        return true;
+    }
+    ours.iter().any(|inode| theirs.contains(inode)) || of_one_program(&ours, &theirs)
+}
+
+/// Sockets of this network namespace that listen at a port: their addresses, and their numbers.
+fn listening(port: u16) -> Vec<(IpAddr, u64)> {
+    let mut found = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        // TCP_LISTEN is 0A.
+        let lines = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+        for fields in lines.filter(|fields| fields.get(3) == Some(&"0A")) {
+            let end = fields.get(1).and_then(|end| end.rsplit_once(':'));
+            let inode = fields.get(9).and_then(|inode| inode.parse().ok());
+            if let (Some((address, at)), Some(inode)) = (end, inode)
+                && u16::from_str_radix(at, 16) == Ok(port)
+                && let Some(address) = address_of(address)
+            {
+                found.push((address, inode));
+            }
+        }
+    }
+    found
+}
+
+/// An address of /proc/net/tcp: words of 32 bits in hexadecimal, as the host has them.
+fn address_of(hex: &str) -> Option<IpAddr> {
+    let words =
+        hex.as_bytes().chunks(8).map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
+    let bytes: Vec<u8> =
+        words.collect::<Option<Vec<u32>>>()?.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    match <[u8; 4]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => Some(IpAddr::from(bytes)),
+        Err(_) => Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
+    }
+}
+
+/// Does a process have one of each?
+fn of_one_program(ours: &[u64], theirs: &[u64]) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    let name = |inode: &u64| format!("socket:[{inode}]");
+    let [ours, theirs] = [ours, theirs].map(|all| all.iter().map(name).collect::<Vec<_>>());
+    processes.flatten().any(|process| {
+        let Ok(files) = std::fs::read_dir(process.path().join("fd")) else { return false };
+        let links = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+        let (mut one, mut other) = (false, false);
+        for link in links {
+            let link = link.to_string_lossy();
+            one |= ours.iter().any(|name| *name == link);
+            other |= theirs.iter().any(|name| *name == link);
+        }
+        one && other
+    })
 }
 
 /// Is it an address of this host, in the calling thread's network namespace?
@@ -131,8 +245,8 @@ pub fn canary(to: SocketAddr, from: Option<SocketAddr>, way: Way) -> Result<()> 
                 "the target's answers need a route for `.source_prefix` to this host (on the target: ip route add PREFIX via THIS-HOST)"
             }
             Way::Tunnel => {
-                "the return agent lets packets in, so: does the server listen there, has the target a route to clients (a default \
-                 route), does rp_filter there allow them by the agent's interface, and does its NIC get checksums within a tunnel right (if \
+                "the return agent lets packets in, so: does the server listen there, has the target a route to that address (a default \
+                 route; else give one of its clients' as `.test_address`), does rp_filter there allow them by the agent's interface, and does its NIC get checksums within a tunnel right (if \
                  not: ethtool -K IFACE tx off)?"
             }
             Way::Host => "is it the right address, and does a firewall drop connections?",

@@ -84,6 +84,7 @@ pub struct Tunnel {
     here: IpAddr,
     tunnel: (u16, u32),
     beats: UdpSocket,
+    test: Option<IpAddr>,
 }
 
 impl Tunnel {
@@ -117,7 +118,13 @@ impl Tunnel {
             Ok((index, heartbeats(to)?))
         })?;
         let (index, beats) = set_up.context("the tunnel's network namespace")?;
-        Ok(Tunnel { namespace, index, mtu, to, here, tunnel: (port, vni), beats })
+        let test = args.test_address;
+        if let Some(test) = test.filter(|test| test.is_ipv4() != to.is_ipv4() || *test == to.ip()) {
+            bail!(
+                "`.test_address` {test} is no client's of {to}: give an address of its family that the target has a route to"
+            );
+        }
+        Ok(Tunnel { namespace, index, mtu, to, here, tunnel: (port, vni), beats, test })
     }
 
     /// Where copies' sockets are made.
@@ -132,7 +139,8 @@ impl Tunnel {
 
     /// Where the connection that is tried first comes from.
     pub fn test_address(&self) -> SocketAddr {
-        SocketAddr::new(test(self.to), 1024 + (std::process::id() % 60_000) as u16)
+        let from = self.test.unwrap_or_else(|| test(self.to));
+        SocketAddr::new(from, 1024 + (std::process::id() % 60_000) as u16)
     }
 
     /// Asks whether somebody at the target sends the tunnel's packets back, of any length that may occur.

@@ -203,7 +203,7 @@ impl Worker {
             dropped: self.dropped,
             open: self.table.open() as u64,
             compared: of.compared,
-            different: of.lines_differ + of.sizes_differ + of.target_unanswered,
+            different: of.different(),
         };
         *self.shared.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
     }
@@ -218,7 +218,7 @@ impl Worker {
                 table.hold_back(order != Order::Go);
                 if order == Order::Shed {
                     let count = table.open().div_ceil(10);
-                    table.shed(count, now_ns, &mut |id, event| copies.event(id, event, now_ns));
+                    table.shed(count, &mut |id, event| copies.event(id, event, now_ns));
                 }
             }
         }

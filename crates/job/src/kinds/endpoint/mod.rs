@@ -71,14 +71,14 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
     let bench = Bench { args, session, place, token, run };
     let parts = Parts::of(args, &bench.place)?;
-    session.heed();
     let mut report = Report::new("endpoint");
     let duration = (!parts.by_amount()).then(|| parts.measured());
     report.resolved =
         Resolved { duration_ns: duration.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };
     report.environment = crate::environment::collect();
-    // Who is not there is known before anything is said to begin.
+    // Who is not there is known before anything is said to begin. Until then a signal ends the process: nothing is lost by that.
     let client = bench.connect(&parts)?;
+    session.heed();
     let ends = client.ends();
     let host = client.host().clone();
     let limit = client.limits().bits_per_second;
@@ -194,7 +194,7 @@ impl Bench<'_> {
         let outcomes = std::thread::scope(|scope| {
             let ending: Vec<_> = running
                 .into_iter()
-                .map(|(part, running)| (part, scope.spawn(move || running.finish())))
+                .map(|(part, running)| (part, scope.spawn(move || running.finish(&self.session.stop))))
                 .collect();
             let join = |(part, thread): (&Part, std::thread::ScopedJoinHandle<'_, Outcome>)| {
                 let outcome = thread

@@ -146,7 +146,11 @@ fn direction(args: &Probe, place: &Place) -> Direction {
 /// Why XDP would see less than a packet socket does, or do harm, if so. Who asked for it is refused what needs consent.
 fn not_by_xdp(args: &Probe, place: &Place, yes_disrupt: &[String]) -> Result<Option<String>> {
     // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
-    if let Err(error) = place.guard(yes_disrupt) {
+    let guarded = match args.drop {
+        true => place.guard_taking(yes_disrupt, Some("leave out `.drop`")),
+        false => place.guard(yes_disrupt),
+    };
+    if let Err(error) = guarded {
         if args.how != How::Auto || args.drop {
             return Err(error);
         }
@@ -158,7 +162,8 @@ fn not_by_xdp(args: &Probe, place: &Place, yes_disrupt: &[String]) -> Result<Opt
             place.spec
         )));
     }
-    Ok(run::not_by_xdp(place, place.interface.mtu as usize + 14).filter(|_| !args.drop))
+    let why = run::not_by_xdp(place, place.interface.mtu as usize + 14).or_else(|| run::on_loopback(place));
+    Ok(why.filter(|_| !args.drop))
 }
 
 fn attached(args: &Probe, place: &Place, hook: Hook) -> Result<Heads, ProgramError> {

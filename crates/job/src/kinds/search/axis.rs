@@ -1,6 +1,6 @@
 //! `netdyno search throughput --axis`: the most flows, the hardest frame size or the longest bursts that pass at a rate.
 
-use super::throughput::{goals, known, not_determined, tried};
+use super::throughput::{goals, known, not_determined, open_verdicts, tried};
 use super::{Common, Notes, Sized, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{How, Offer, Series, frames_per_second, nanos, rows_of};
@@ -10,7 +10,7 @@ use report::units;
 use spec::{Axis, Throughput};
 use traffic::expr::Size;
 use traffic::{Rate, Schedule};
-use trial::{Bisect, BisectPlan, Bounded, Direction, Resolution, Wanted, bounded};
+use trial::{Bisect, BisectPlan, Direction, Resolution, Wanted};
 
 /// A trial has so many bursts of the longest that are tried.
 const BURSTS: f64 = 10.0;
@@ -65,6 +65,8 @@ pub fn search(
         short_ns: trial_ns,
         retries: 0,
         retry_loss_ratio: 0.0,
+        in_parts: false,
+        enough: 0.0,
     })?;
     let offer = |wanted: &Wanted| {
         let value = wanted.load.round().max(1.0);
@@ -98,14 +100,13 @@ pub fn search(
     }
     sized.result.found = bisect.passed();
     let show = |value: f64| units::count(value as u64);
-    let bound = bisect.failed().map(|failed| {
+    if !bisect.is_reached() {
+        let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
         let axis = |value: f64| if direction == Direction::Least { -value } else { value };
-        let tried = tried(series, part, &sized.name, &goal).map(|(load, broken)| (axis(load), broken));
-        bounded(bisect.passed().map(axis), axis(failed), tried)
-    });
-    if let Some(Bounded::NotDetermined(least)) = bound {
-        let excuse = excuse(rows_of(&series.rows, part, &sized.name).map(|row| &*row.verdict));
-        notes.shortfalls.push(not_determined(bisect.passed(), least.map(f64::abs), &excuse, &show));
+        let tried = rows.iter().map(|row| (axis(row.load), &*row.verdict));
+        let bounds = (bisect.passed().map(axis), bisect.failed().map(axis));
+        let excuse = excuse(open_verdicts(tried, bounds));
+        notes.shortfalls.push(not_determined(bisect.passed(), bisect.failed(), &excuse, &show));
     } else if bisect.passed().is_none() {
         notes.shortfalls.push(
             format!(

@@ -137,6 +137,8 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             short_ns: nanos(trial),
             retries: 0,
             retry_loss_ratio: 0.0,
+            in_parts: true,
+            enough: 0.0,
         };
         let mut bisect = Bisect::new(plan)?;
         let again = u64::from(flows.confirm().saturating_sub(1));

@@ -213,6 +213,17 @@ fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<
     }
 }
 
+/// Some lengths may be longer than they are said to be.
+fn inexact_bursts(series: &Series, search: &trial::Burst, size: &str) -> Sentence {
+    let excuse = excuse(rows_of(&series.rows, "burst", size).map(|row| &*row.verdict));
+    let said = format!(
+        "frames of {size} bytes: not determined in {} of {} of burst: {excuse} however often longer bursts were tried",
+        search.inexact(),
+        units::counted(search.lengths().len() as u64, "length")
+    );
+    (said, "do it again on a quieter machine").into()
+}
+
 /// What had no end within the trial lasted longer than is said. (A single frame that was lost at the end is no outage that is
 /// longer than one before.)
 fn not_over(rows: &[&Trial], part: &str, size: &str) -> Option<Sentence> {
@@ -365,7 +376,9 @@ fn burst(
             longest_tried_frames: Some(greatest),
             throughput_frames_per_second: Some(throughput),
         });
-        testers_trials(series, "burst", &sized.name, &mut notes.shortfalls);
+        if search.inexact() > 0 {
+            notes.shortfalls.push(inexact_bursts(series, &search, &sized.name));
+        }
         if search.at_limit() {
             let frames = units::counted(greatest, "frame");
             notes.shortfalls.push(Sentence::from((

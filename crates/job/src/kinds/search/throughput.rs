@@ -1,7 +1,6 @@
 //! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
 
 use super::{Look, Notes, Sized, Within, axis, unfinished};
-
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, is_the_testers, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
@@ -10,7 +9,7 @@ use report::{Code, Sentence, units};
 use spec::{Axis, Finding, Method, Throughput};
 use std::time::Duration;
 use trial::mlr::Plan;
-use trial::{Bisect, BisectPlan, Bounded, Direction, MlrSearch, Resolution, Wanted, bounded};
+use trial::{Bisect, BisectPlan, Direction, MlrSearch, Resolution, Wanted};
 
 /// Searches that take longer than this do not converge: in trials of full length, for each goal.
 const MOST_TRIALS: f64 = 60.0;
@@ -86,8 +85,8 @@ fn written(time: Duration) -> String {
 const PART: &str = "throughput";
 
 /// The bounds that trials found, of each goal; and whether they are what was asked for, rather than what was known when it
-/// was interrupted.
-type Bounds = (bool, Vec<trial::mlr::Found>);
+/// was interrupted; and whether its time was over.
+type Bounds = (bool, bool, Vec<trial::mlr::Found>);
 
 /// By halving the range, for one goal.
 fn by_bisection(
@@ -111,6 +110,8 @@ fn by_bisection(
         short_ns: nanos(finding.short.as_deref().copied().unwrap_or(trial).min(trial)),
         retries: 0,
         retry_loss_ratio: 0.0,
+        in_parts: true,
+        enough: finding.precision_at_least(),
     })?;
     let known = |bisect: &Bisect, series: &Series| {
         let tried = tried(series, PART, &sized.name, first);
@@ -128,9 +129,9 @@ fn by_bisection(
         lower: bisect.passed(),
         upper: bisect.failed(),
         conditional_throughput: None,
-        reached: whole,
+        reached: bisect.is_reached(),
     };
-    Ok((whole, vec![found]))
+    Ok((whole, false, vec![found]))
 }
 
 /// By MLRsearch (docs/method.md), for all goals at once.
@@ -165,6 +166,7 @@ fn by_mlrsearch(
         greatest: sized.result.greatest,
         warm_up_s: 0.0,
         most_s,
+        enough: finding.precision_at_least(),
     };
     let mut mlr = MlrSearch::new(plan)?;
     let known = |mlr: &MlrSearch, series: &Series| {
@@ -194,7 +196,7 @@ fn by_mlrsearch(
             "set a goal with exceed=50% and a sum of many trials, or another `.precision`",
         )));
     }
-    Ok((whole, mlr.found()))
+    Ok((whole, mlr.timed_out(), mlr.found()))
 }
 
 /// Finds the throughput of one frame size; false when interrupted.
@@ -210,7 +212,7 @@ pub fn find(
     // Verdicts of single trials are by the first goal.
     let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
     let (part, rate) = (PART, |rate: f64| units::frame_rate(rate));
-    let (whole, found) = match finding.method {
+    let (whole, timed_out, found) = match finding.method {
         Method::Bisect => by_bisection(series, finding, &first, trial, sized, notes)?,
         Method::Mlrsearch => by_mlrsearch(series, finding, &goals, trial, sized, notes)?,
     };
@@ -218,30 +220,31 @@ pub fn find(
     flapping(&rows, &sized.name, notes);
     let mean = sized.result.mean_frame_bytes;
     // Of a search that did not come to its end no value is a result, and what was not tried is not said.
-    let (decided, open) = by_decided(&goals, &found, whole);
+    let (decided, open) = by_decided(&goals, &found, (whole, timed_out));
     let unfinished = open.into_iter().map(|goal| {
         unfinished::bound(series, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
     });
     sized.result.unfinished.extend(unfinished);
     for (goal, found) in decided {
-        let bound =
-            found.upper.map(|upper| bounded(found.lower, upper, tried(series, part, &sized.name, goal)));
-        let (upper, undetermined) = match bound {
-            Some(Bounded::ByDevice(upper)) => (Some(upper), None),
-            Some(Bounded::NotDetermined(least)) => {
-                let excuse = excuse(rows.iter().map(|row| &*row.verdict));
-                (least, Some(not_determined(found.lower, least, &excuse, &rate)))
-            }
-            None => (None, None),
-        };
+        let near = nearness(found);
+        let wide = !found.reached && near.is_some_and(|near| near <= finding.precision_at_least());
+        let undetermined = (!found.reached && !wide && !timed_out).then(|| {
+            let tried = rows.iter().map(|row| (row.load, &*row.verdict));
+            let excuse = excuse(open_verdicts(tried, (found.lower, found.upper)));
+            not_determined(found.lower, found.upper, &excuse, &rate)
+        });
+        if let Some(near) = near.filter(|_| wide) {
+            notes.warnings.add(Code::PrecisionLess, coarser(&sized.name, goal, near, finding.precision()));
+        }
         let throughput = found.lower.map(|lower| report::search::Throughput {
-            failed_frames_per_second: upper,
+            failed_frames_per_second: found.upper,
             conditional_frames_per_second: found.conditional_throughput,
             frame_size: sized.name.clone(),
             goal: goal.text(),
-            reached: found.reached && undetermined.is_none(),
+            reached: found.reached || wide,
             ..report::search::Throughput::of(lower, mean)
         });
+        let undecided = undetermined.is_some();
         if let Some(said) = undetermined {
             notes.shortfalls.push(said.behind(&format!("frames of {} bytes, {}: ", sized.name, goal.text())));
         } else if throughput.is_none() {
@@ -256,21 +259,64 @@ pub fn find(
                 .into(),
             );
         }
+        if throughput.is_none() && undecided {
+            // That nothing passed is not known either.
+            let open = unfinished::bound(
+                series,
+                (part, &sized.name),
+                goal,
+                "frames_per_second",
+                Direction::Greatest,
+            );
+            sized.result.unfinished.push(open);
+            continue;
+        }
         sized.result.throughput.push(throughput);
     }
     Ok(whole)
 }
 
-/// The goals of which something was found, each with it, and those that the search left open. Each goal stands by itself.
+/// The goals of which something was found, or nothing could be judged, each with it, and those that the search left open. Each
+/// goal stands by itself.
 fn by_decided<'a>(
     goals: &'a [Goal],
     found: &'a [trial::mlr::Found],
-    whole: bool,
+    (whole, timed_out): (bool, bool),
 ) -> (Vec<(&'a Goal, &'a trial::mlr::Found)>, Vec<&'a Goal>) {
-    let decided =
-        |(_, found): &(&Goal, &trial::mlr::Found)| whole && (found.lower.is_some() || found.reached);
+    let decided = |(_, found): &(&Goal, &trial::mlr::Found)| {
+        whole && (found.lower.is_some() || found.reached || !timed_out)
+    };
     let (decided, open): (Vec<_>, Vec<_>) = goals.iter().zip(found).partition(decided);
     (decided, open.into_iter().map(|(goal, _)| goal).collect())
+}
+
+/// How near the bounds are, relative to the upper one.
+fn nearness(found: &trial::mlr::Found) -> Option<f64> {
+    let (lower, upper) = found.lower.zip(found.upper)?;
+    (upper > 0.0).then(|| (upper - lower) / upper)
+}
+
+/// That the bounds are near, but not as near as on a quieter machine.
+fn coarser(size: &str, goal: &Goal, near: f64, precision: f64) -> Sentence {
+    let said = format!(
+        "frames of {size} bytes, {}: determined to {}, not to {}: between these loads this machine was too busy to judge trials",
+        goal.text(),
+        units::percent(near),
+        units::percent(precision)
+    );
+    (said, "search again on a quieter machine for more, or say by `.precision` what it must be").into()
+}
+
+/// What trials of loads between these bounds came to, by which the search ended without more. (Of none there the whole range.)
+pub(super) fn open_verdicts<'a>(
+    tried: impl Iterator<Item = (f64, &'a str)> + Clone,
+    (passed, failed): (Option<f64>, Option<f64>),
+) -> impl Iterator<Item = &'a str> {
+    let inside = move |load: f64| {
+        passed.is_none_or(|passed| load > passed) && failed.is_none_or(|failed| load < failed)
+    };
+    let any = tried.clone().any(|(load, verdict)| inside(load) && is_the_testers(verdict));
+    tried.filter(move |(load, _)| !any || inside(*load)).map(|(_, verdict)| verdict)
 }
 
 /// A part's trials of one size, as a goal sees them.
@@ -310,8 +356,7 @@ pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f6
     }
 }
 
-/// What is known of the bounds while a search goes on, in words: the same that it says when it is over ([`bounded`]), so that
-/// a load at which the sender fell short is not given out for one that the device failed.
+/// What is known of the bounds while a search goes on, in words, and the load between them that could not be judged last.
 pub(super) fn known(
     (passed, failed): (Option<f64>, Option<f64>),
     tried: impl Iterator<Item = (f64, Option<trial::Broken>)>,
@@ -319,18 +364,14 @@ pub(super) fn known(
     show: &dyn Fn(f64) -> String,
 ) -> String {
     let axis = |value: f64| if direction == Direction::Least { -value } else { value };
-    let Some(upper) = failed else { return between(passed, None, show) };
-    let tried = tried.map(|(load, broken)| (axis(load), broken));
-    match bounded(passed.map(axis), axis(upper), tried) {
-        Bounded::ByDevice(_) => between(passed, failed, show),
-        Bounded::NotDetermined(least) => {
-            let unjudged = format!("{} could not be judged", show(upper));
-            match between(passed, least.map(axis), show) {
-                known if known.is_empty() => unjudged,
-                known => format!("{known} ({unjudged})"),
-            }
-        }
-    }
+    let beyond = |load: f64| passed.is_none_or(|passed| axis(load) > axis(passed));
+    let inside = |load: f64| beyond(load) && failed.is_none_or(|failed| axis(load) < axis(failed));
+    let testers = |broken: Option<trial::Broken>| broken.is_some_and(trial::Broken::is_the_testers);
+    let open = tried.filter(|(load, broken)| inside(*load) && testers(*broken)).last();
+    let known = between(passed, failed, show);
+    let Some((load, _)) = open else { return known };
+    let unjudged = format!("{} could not be judged", show(load));
+    if known.is_empty() { unjudged } else { format!("{known} ({unjudged})") }
 }
 
 /// The device lost frames of a load although no fewer frames came through whole at one no lower: whatever it forwards and
@@ -398,7 +439,7 @@ mod tests {
             reached,
         };
         let of = |found: [trial::mlr::Found; 2], whole| {
-            let (decided, open) = by_decided(&goals, &found, whole);
+            let (decided, open) = by_decided(&goals, &found, (whole, true));
             let decided: Vec<_> = decided.iter().map(|(goal, found)| (goal.text(), found.lower)).collect();
             (decided, open.into_iter().map(Goal::text).collect::<Vec<_>>())
         };
@@ -454,16 +495,36 @@ mod tests {
         let show = |rate: f64| format!("{rate}");
         let tried = [(42.0, None), (42.8, Some(Shortfall)), (44.6, Some(Loss))];
         let of = |bounds| known(bounds, tried.into_iter(), Direction::Greatest, &show);
-        assert_eq!(of((Some(42.0), Some(44.6))), "between 42 and 44.6");
-        // The sender fell short: nothing is known of the device there.
-        assert_eq!(of((Some(42.0), Some(42.8))), "between 42 and 44.6 (42.8 could not be judged)");
-        assert_eq!(of((Some(42.0), None)), "42 or more");
+        // The sender fell short between: nothing is known of the device there.
+        assert_eq!(of((Some(42.0), Some(44.6))), "between 42 and 44.6 (42.8 could not be judged)");
+        assert_eq!(of((Some(42.9), Some(44.6))), "between 42.9 and 44.6");
+        assert_eq!(of((Some(42.0), None)), "42 or more (42.8 could not be judged)");
         let short = [(64.0, Some(Shortfall)), (60.0, Some(Loss)), (70.0, None)];
-        let said = known((Some(70.0), Some(64.0)), short.into_iter(), Direction::Least, &show);
+        let said = known((Some(70.0), Some(60.0)), short.into_iter(), Direction::Least, &show);
         assert_eq!(said, "between 70 and 60 (64 could not be judged)");
-        let alone =
-            known((None, Some(9.0)), [(9.0, Some(Shortfall))].into_iter(), Direction::Greatest, &show);
+        let alone = known((None, None), [(9.0, Some(Shortfall))].into_iter(), Direction::Greatest, &show);
         assert_eq!(alone, "9 could not be judged");
+    }
+
+    #[test]
+    fn bounds_that_are_near_enough_say_how_near() {
+        let of =
+            |lower, upper| trial::mlr::Found { lower, upper, conditional_throughput: None, reached: false };
+        assert!((nearness(&of(Some(99.2), Some(100.0))).expect("near") - 0.008).abs() < 1e-9);
+        assert_eq!((nearness(&of(None, Some(100.0))), nearness(&of(Some(9.0), None))), (None, None));
+        let said = coarser("512", &Goal::no_loss(), 0.008, 0.0025).to_string();
+        assert!(
+            said.contains("determined to 0.80 %, not to 0.25 %") && said.contains("`.precision`"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn why_nothing_was_determined_is_said_of_the_loads_in_question() {
+        let tried = [(90.0, "loss"), (40.0, "receiver lost"), (55.0, "sender short"), (50.0, "passed")];
+        let of = |bounds| open_verdicts(tried.into_iter(), bounds).collect::<Vec<_>>();
+        assert_eq!(of((Some(50.0), Some(90.0))), ["sender short"]);
+        assert_eq!(of((Some(60.0), Some(90.0))).len(), 4);
     }
 
     #[test]

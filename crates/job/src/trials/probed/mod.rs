@@ -37,7 +37,7 @@ use wire::Mac;
 const NOBODY: Mac = Mac([0x02, 0, 0, 0, 0xff, 0x06]);
 /// After a stall of this machine the rate is at most so much higher, over any millisecond, until it is made up for: a flow rate
 /// is one over seconds, and what is put off would be another rate.
-const CATCH_UP: f64 = 1.5;
+const CATCH_UP: engine::CatchUp = engine::CatchUp::Times(1.5);
 /// Above so many frames a second they leave in short bursts: one by one, waking the receiver's side for each limits a sender on
 /// a virtual cable to less than probes take.
 const ONE_BY_ONE: f64 = 500_000.0;

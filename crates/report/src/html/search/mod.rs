@@ -67,7 +67,13 @@ pub(super) fn tiles(report: &Report) -> Vec<(String, String, String)> {
         let size =
             if size.bytes().all(|b| b.is_ascii_digit()) { format!("{size} bytes") } else { size.to_owned() };
         let more = format!("{} of layer 1, {size}", units::bit_rate(found.bits_per_second_l1));
-        tiles.push((name(found), units::frame_rate(found.frames_per_second), more));
+        match found.reached {
+            true => tiles.push((name(found), units::frame_rate(found.frames_per_second), more)),
+            false => {
+                let least = found.at_least(units::frame_rate(found.frames_per_second));
+                tiles.push((format!("{}, not determined", name(found)), least, more));
+            }
+        }
     }
     let trials = &report.result.trials;
     let of_them = match trials.iter().filter(|t| t.shortfall_ratio > 0.0).count() {

@@ -81,7 +81,7 @@ pub(super) fn throughput(search: &SearchResult) -> String {
                 &size.frame_size,
                 [
                     t.goal.clone(),
-                    units::frame_rate(t.frames_per_second),
+                    t.at_least(units::frame_rate(t.frames_per_second)),
                     units::bit_rate(t.bits_per_second),
                     units::bit_rate(t.bits_per_second_l1),
                     rate(most),
@@ -101,7 +101,13 @@ pub(super) fn throughput(search: &SearchResult) -> String {
         let what = format!("{} {axis}{}", count(found), in_bursts(size));
         others.row(&size.frame_size, [what, count(size.least), count(size.greatest)]);
     }
-    grid.card("Throughput by frame size", false) + &others.card("What was found", false)
+    let open = search.sizes.iter().filter(|size| size.throughput.iter().flatten().any(|t| !t.reached));
+    let open: Vec<String> = open.map(|size| size.frame_size.clone()).collect();
+    let title = match open.is_empty() {
+        true => "Throughput by frame size".to_owned(),
+        false => format!("Throughput by frame size, not determined for {}", open.join(", ")),
+    };
+    grid.card(&title, false) + &others.card("What was found", false)
 }
 
 /// How far the parts came that did not come to their end.
@@ -341,7 +347,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
             class,
             &t.number.to_string(),
             [
-                t.verdict.clone(),
+                t.verdict_said(),
                 part,
                 t.frame_size.clone(),
                 load,

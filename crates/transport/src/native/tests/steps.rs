@@ -150,7 +150,7 @@ fn a_server_that_vanishes_or_lies_at_any_step_is_told_of_without_a_wait() {
                         while !running.look() {
                             std::thread::sleep(Duration::from_millis(2));
                         }
-                        running.finish().error.expect("an error")
+                        running.finish(&AtomicBool::new(false)).error.expect("an error")
                     }
                 }
             });

@@ -99,6 +99,8 @@ impl Climb {
             short_ns: 1,
             retries: RETRIES,
             retry_loss_ratio: 2.0,
+            in_parts: false,
+            enough: 0.0,
         };
         self.phase = Bisect::new(plan).map_or(Phase::Over, |bisect| Phase::Halving(Box::new(bisect)));
     }
