@@ -287,7 +287,7 @@ mod tests {
         AtomicFile::create(&path).unwrap().finish().unwrap();
         let is_there = |name: &&str| folder.path().join(name).exists();
         assert!(!left.iter().any(is_there));
-        assert!(others.iter().all(|name| is_there(name)) && is_there(&locked));
+        assert!(others.iter().all(&is_there) && is_there(&locked));
         // Two that are written at once leave each other alone.
         let (first, second) = (AtomicFile::create(&path).unwrap(), AtomicFile::create(&path).unwrap());
         first.finish().unwrap();

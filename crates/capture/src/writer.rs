@@ -215,7 +215,7 @@ impl<W: Write> Writer<W> {
         self.batch.extend([2, 0, 4, 0]);
         self.batch.extend([0; 8]);
         self.batch.extend(MAX_CAPTURED.to_le_bytes());
-        let fcs = if fcs_len > 0 { pcap::HAS_FCS | u32::from(fcs_len / 2 & 15) << 28 } else { 0 };
+        let fcs = if fcs_len > 0 { pcap::HAS_FCS | u32::from((fcs_len / 2) & 15) << 28 } else { 0 };
         self.batch.extend((u32::from(link.0) | fcs).to_le_bytes());
         self.interfaces = 1;
     }

@@ -79,6 +79,9 @@ const MAGIC: [[u8; 4]; 5] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
 ];
 
+/// What stands near the beginning of a result, also where another program has sorted its members.
+const RESULTS: [&str; 3] = ["\"netdyno.report/", "\"environment\":{", "\"environment\": {"];
+
 /// What a file is that netdyno writes or reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -114,7 +117,7 @@ impl Kind {
                 || start.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
         };
         if trimmed.starts_with('<') && start.contains("netdyno")
-            || trimmed.starts_with('{') && start.contains("\"netdyno.report/")
+            || trimmed.starts_with('{') && RESULTS.iter().any(|word| start.contains(word))
         {
             Some(Kind::Result)
         } else if start.contains("netdyno.job/") || member("kind") || member("jobs") {

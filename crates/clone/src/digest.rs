@@ -67,7 +67,7 @@ impl Sum {
 
     fn push(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
-        while self.length % 8 != 0
+        while !self.length.is_multiple_of(8)
             && let Some((first, behind)) = rest.split_first()
         {
             self.byte(*first);
@@ -84,7 +84,7 @@ impl Sum {
     fn byte(&mut self, byte: u8) {
         self.tail |= u64::from(byte) << (self.length % 8 * 8);
         self.length += 1;
-        if self.length % 8 == 0 {
+        if self.length.is_multiple_of(8) {
             let tail = std::mem::take(&mut self.tail);
             self.word(tail);
         }

@@ -28,7 +28,7 @@ struct Slot {
 }
 
 #[test]
-fn an_idle_session_takes_less_than_300_bytes() {
+fn an_idle_session_takes_less_than_400_bytes() {
     let server = IpAddr::from([10, 0, 0, 2]);
     let before = resident();
     let mut table = Table::new(Rules {
@@ -73,5 +73,5 @@ fn an_idle_session_takes_less_than_300_bytes() {
     assert_eq!((table.open(), slots.len()), (SESSIONS as usize, SESSIONS as usize));
     let each = (resident() - before) / u64::from(SESSIONS);
     println!("{each} bytes");
-    assert!(each < 300, "{each} bytes");
+    assert!(each < 400, "{each} bytes");
 }

@@ -127,7 +127,7 @@ fn low(of: &Addresses) -> Option<std::ops::RangeInclusive<u32>> {
     let (low, high) = (first.min(last), first.max(last));
     let whole = of.text().contains('/');
     (low >> 32 == high >> 32 || whole)
-        .then(|| low as u32..=if low >> 32 == high >> 32 { high as u32 } else { u32::MAX })
+        .then_some(low as u32..=if low >> 32 == high >> 32 { high as u32 } else { u32::MAX })
 }
 
 /// How many fields of each record vary.

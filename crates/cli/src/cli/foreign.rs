@@ -177,7 +177,7 @@ pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: 
     let takes_packets = command.get_positionals().any(|arg| arg.get_id() == "what");
     // A verb's own tools come before words that any of them may have.
     if let Some((_, example)) =
-        field.filter(|_| takes_packets && !found.is_some_and(|(found, _)| !found.at.is_empty()))
+        field.filter(|_| takes_packets && found.is_none_or(|(found, _)| found.at.is_empty()))
     {
         return Some(format!("fields of a packet stand in it: such as '{example}'"));
     }

@@ -575,7 +575,8 @@ mod tests {
                 assert!(!has(command, typed), "{verb} has {typed}");
                 assert_eq!(called(verb, typed), Some(*says), "{verb} {typed}");
                 for (at, part) in says.split('`').enumerate() {
-                    for option in part.split([' ', ',', ';', ':', '=']).filter(|word| word.starts_with("--")) {
+                    for option in part.split([' ', ',', ';', ':', '=']).filter(|word| word.starts_with("--"))
+                    {
                         // Behind a verb may stand a file.
                         let is_verb = |word: &&str| !word.starts_with('-') && !word.contains('.');
                         let line: Vec<&str> = part.split(' ').skip(1).take_while(is_verb).collect();

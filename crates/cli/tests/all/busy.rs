@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Two threads that never rest on each CPU that this process may use; they end when this is dropped.
-struct Loops(Arc<AtomicBool>);
+pub struct Loops(Arc<AtomicBool>);
 
 impl Loops {
-    fn begin() -> Loops {
+    pub fn begin() -> Loops {
         let over = Arc::new(AtomicBool::new(false));
         let cpus = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
         for cpu in

@@ -155,8 +155,7 @@ fn a_figure_is_printed_bare_for_a_script() {
     never.with(2).says(&["`latency_p90`; near it"]);
     let never = run(format!("{hours} --get latency_p99"));
     never.refused(&[
-        "kind `search`",
+        "no result of a search for throughput has a figure",
         "`latency_p99`: it is one of send, replay",
-        "near it are trial_latency_p99",
     ]);
 }

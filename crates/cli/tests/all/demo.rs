@@ -100,20 +100,10 @@ fn without_room_for_its_capture_it_does_not_begin() {
     }
 }
 
-/// Programs that do nothing but take CPU time.
-fn busy(many: usize) -> Vec<Running> {
-    let one = |_| {
-        let mut spin = std::process::Command::new("timeout");
-        spin.args(["120", "sh", "-c", "while :; do :; done"]);
-        start(spin)
-    };
-    (0..many).map(one).collect()
-}
-
 #[test]
 fn beside_other_work_every_frame_is_signed_and_accounted_for_at_a_rate_that_the_machine_carries() {
     let dir = folder();
-    let others = busy(6);
+    let others = crate::busy::Loops::begin();
     let ran = demo(&dir, "--duration 1s").ok().says(&["rate: ", "carried", "--rate asks for another one"]);
     drop(others);
     let report = ran.json();

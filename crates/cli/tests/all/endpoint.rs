@@ -123,7 +123,11 @@ fn latency_under_load_is_told_idle_beside_loaded_with_its_rule() {
     let under = &tested(&report)["under_load"];
     assert!(number(&under["idle_ns"]["count"]) > 0 && number(&under["loaded_ns"]["count"]) > 0, "{under}");
     assert!(under["rule"].as_str().expect("a rule").contains("A+ below 5 ms"));
-    assert!(["A+", "A", "B", "C", "D", "F"].contains(&under["grade"].as_str().expect("a grade")));
+    // What is less beside streams than by itself has no grade.
+    match under["grade"].as_str() {
+        Some(grade) => assert!(["A+", "A", "B", "C", "D", "F"].contains(&grade), "{under}"),
+        None => assert!(number(&under["loaded_ns"]["p50"]) < number(&under["idle_ns"]["p50"]), "{under}"),
+    }
     assert_eq!(tested(&report)["streams"].as_array().expect("streams").len(), 2);
 }
 

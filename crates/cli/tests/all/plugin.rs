@@ -387,7 +387,7 @@ fn a_new_plugin_of_each_language_builds_without_our_tree_by_the_line_that_is_pri
     for language in ["rust", "go", "c"] {
         assert!(tested.stdout.contains(&format!("new_{language} 0.1.0, world compile")), "{}", tested.stdout);
     }
-    let packets = "1000 frames of 54 bytes without FCS: 1000 of Ethernet/IPv4/UDP";
+    let packets = "1,000 frames of 54 bytes without FCS: 1000 of Ethernet/IPv4/UDP";
     let same = tested.stdout.matches("the same options make the same, twice").count();
     assert_eq!(same, 3, "{}", tested.stdout);
     assert!(tested.stdout.contains(packets), "{}", tested.stdout);

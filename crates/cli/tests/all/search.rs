@@ -123,7 +123,7 @@ fn a_sender_that_is_the_limit_is_named_with_what_limits_it() {
     let limited = ["the CPU limits", "the interface limits", "this machine limits", "cannot be told"];
     assert!(text.contains("Likely cause:") && limited.iter().any(|limit| text.contains(limit)), "{text}");
     assert!(text.contains("Next: "), "{text}");
-    let in_a_lab = text.replace("netdyno lab -- netdyno doctor tx0", "");
+    let in_a_lab = unfolded(&text).replace("netdyno lab -- netdyno doctor tx0", "");
     assert!(!in_a_lab.contains("doctor tx0"), "the host has no tx0: {text}");
 }
 

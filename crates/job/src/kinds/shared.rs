@@ -21,7 +21,7 @@ pub use crate::through::Through;
 const ARRIVALS: usize = 4_000_000;
 
 /// How fast, for how long.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pace {
     /// `None`: as the source's own times say.
     pub rate: Option<Rate>,
@@ -62,12 +62,6 @@ const NOTHING: f64 = 1.0;
 fn speed(place: &Place) -> Option<u64> {
     let stated = place.bits_per_second()?;
     Some(if place.is_virtual() { stated.max(engine::pacer::UNKNOWN_LINK) } else { stated })
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace { rate: None, duration: None, count: None, catch_up: None, spin: false, no_real_time: false }
-    }
 }
 
 impl From<spec::Pace> for Pace {

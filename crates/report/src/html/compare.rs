@@ -306,7 +306,7 @@ mod tests {
         let chart = differences(&figures).expect("a drawing");
         assert_eq!(chart.svg.matches("mk beyond").count(), 2, "{}", chart.svg);
         assert!(
-            chart.svg.contains(">+9,763 %</text>") && chart.note.contains("An arrow at the edge"),
+            chart.svg.contains(">+9763 %</text>") && chart.note.contains("An arrow at the edge"),
             "{}",
             chart.svg
         );

@@ -223,7 +223,7 @@ fn offered(sent: u64, asked: Option<u64>, seed: u64) -> Report {
 fn loads_that_differ_are_said_first_and_what_depends_on_them_is_not_judged() {
     let whole = offered(100_000, Some(100_000), 1);
     let short = offered(54_700, Some(100_000), 2);
-    let comparison = against(&[whole.clone()], &[short]).expect("compared");
+    let comparison = against(std::slice::from_ref(&whole), &[short]).expect("compared");
     let load = comparison.offered_loads.iter().find(|load| load.name == "frames").expect("frames");
     assert!(load.differ && load.a_asked == Some(1e5), "{load:?}");
     for name in ["received", "latency, p50"] {

@@ -177,7 +177,7 @@ fn client_address(headers: &mut [Header]) {
 }
 
 /// The destination of the IP packet in an Ethernet frame whose own destination is not given, if that is a group, or all hosts.
-fn group<'h>(headers: &'h [Header], frame: usize) -> Option<(&'h Header, &'h Setting)> {
+fn group(headers: &[Header], frame: usize) -> Option<(&Header, &Setting)> {
     let ether = headers.get(frame).filter(|header| header.spec.protocol == Protocol::Ether)?;
     if ether.spec.field("dst").is_none_or(|field| ether.is_set(field)) {
         return None;

@@ -495,7 +495,7 @@ impl Agent {
                         self.ended = true;
                         continue;
                     }
-                    Record::Refused(why) => return Err(End::Gone(report::units::printable(why).into())),
+                    Record::Refused(why) => return Err(End::Gone(report::units::printable(why))),
                     _ => return Err(senseless()),
                 };
                 let bytes = before.get(..before.len() - reader.0.len()).unwrap_or_default();
