@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 use crate::note::{Code, Said, Sentence};
 
@@ -50,12 +49,13 @@ enum Written {
     },
 }
 
+#[cfg(not(feature = "without-schemas"))]
 impl JsonSchema for Verdict {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         Written::schema_name()
     }
 
-    fn schema_id() -> Cow<'static, str> {
+    fn schema_id() -> std::borrow::Cow<'static, str> {
         Written::schema_id()
     }
 
