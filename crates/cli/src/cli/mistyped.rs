@@ -544,7 +544,7 @@ mod tests {
                 "an option that ends so: --lab-bottleneck RATE",
             ),
             ("netdyno bridge --between a b --seed 3", "here it is `--scramble-ip`"),
-            ("netdyno replay a.pcap --seed 3", "options that end so: "),
+            ("netdyno replay a.pcap --seed 3", "here it is `--scramble-ip`"),
             ("netdyno send ipv4/udp --lab-bott=1gbps", "an option that begins so: --lab-bottleneck RATE"),
         ] {
             let told = told(line);
