@@ -47,6 +47,8 @@ const PROGRAMS: &[&str] = &[
     "printf",
     "rustup",
     "sed",
+    "sha256sum",
+    "ssh-keygen",
     "sudo",
     "tar",
     "tcpdump",
