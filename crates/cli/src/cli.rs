@@ -809,6 +809,12 @@ pub struct Allowed {
     /// Yes, write this file, which the job names, whatever it is now. Once for each.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Vec<PathBuf>,
+    /// Yes, read this file with a password, token or key, which the job names. Once for each.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub allow_read: Vec<PathBuf>,
+    /// Yes, connect or send to this address (a server, collector, broker or database), as the job writes it. Once for each.
+    #[arg(long, value_name = "ADDR")]
+    pub allow_address: Vec<String>,
     /// Yes, copy clients' data to this public address, which the job names as its target. Once for each.
     #[arg(long, value_name = "HOST:PORT")]
     pub allow_public_target: Vec<String>,

@@ -203,9 +203,19 @@ impl Kind for Cloning {
 
     fn asks(&self) -> Consent {
         let targets = [Some(&self.to), self.noise_target.as_ref()].into_iter().flatten();
-        let public_targets = if self.public_target { targets.cloned().collect() } else { Vec::new() };
+        // Whoever allows a public address allows it to be connected to.
+        let (public_targets, addresses) = match self.public_target {
+            true => (targets.cloned().collect(), Vec::new()),
+            false => (Vec::new(), targets.cloned().collect()),
+        };
         let own_prefixes = self.source_prefix.iter().cloned().collect();
-        Consent { public_targets, own_prefixes, ..Consent::default() }
+        Consent {
+            public_targets,
+            own_prefixes,
+            addresses,
+            read: self.key.iter().cloned().collect(),
+            ..Consent::default()
+        }
     }
 
     fn draw(&mut self, seed: u64) {

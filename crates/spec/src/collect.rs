@@ -118,7 +118,11 @@ impl Kind for Collect {
     fn asks(&self) -> Consent {
         // Standard output is whoever runs it's own.
         let files = self.write.iter().filter(|path| !is_stdout(path)).cloned().collect();
-        Consent { write: files, ..Consent::default() }
+        let mut addresses: Vec<String> =
+            self.clickhouse.iter().map(|database| database.url.clone()).collect();
+        addresses.extend(self.kafka.iter().flat_map(|kafka| kafka.brokers.iter().cloned()));
+        let read = self.clickhouse.iter().filter_map(|database| database.password_file.clone()).collect();
+        Consent { write: files, read, addresses, ..Consent::default() }
     }
 
     fn check(&self) -> Result<(), Contradiction> {

@@ -12,6 +12,10 @@ pub struct Consent {
     pub command: Option<String>,
     /// Files that may be written, and overwritten.
     pub write: Vec<PathBuf>,
+    /// Files with passwords, tokens and keys that may be read, because what they say is shown to others.
+    pub read: Vec<PathBuf>,
+    /// Addresses that may be connected to, or sent records to, as the job writes them.
+    pub addresses: Vec<String>,
     /// Public addresses that copies of clients' data may be sent to, as the job writes them.
     pub public_targets: Vec<String>,
     /// Prefixes that may become this host's own, as the job writes them.
@@ -40,6 +44,12 @@ pub enum NotGiven {
     /// A file.
     #[error("it would write {}, whatever that is now, which is not done because a file says so", .0.display())]
     Write(PathBuf),
+    /// A file with a secret.
+    #[error("it would read {} and show somebody what it says, which is not done because a file says so", .0.display())]
+    Read(PathBuf),
+    /// An address.
+    #[error("it would connect or send to {0}, which is not done because a file says so")]
+    Address(String),
     /// A target of a clone.
     #[error(
         "it would send what clients say to {0}, a public address, which is not done because a file says so"
@@ -59,8 +69,12 @@ pub enum Needless {
     Disrupt(String),
     /// A command.
     Command(String),
-    /// A file.
+    /// A file that is written.
     Write(PathBuf),
+    /// A file that is read.
+    Read(PathBuf),
+    /// An address.
+    Address(String),
     /// A target of a clone.
     PublicTarget(String),
     /// A prefix that a clone's copies come from.
@@ -81,6 +95,12 @@ impl Consent {
         }
         if let Some(path) = asks.write.into_iter().find(|path| !self.write.contains(path)) {
             return Err(NotGiven::Write(path));
+        }
+        if let Some(path) = asks.read.into_iter().find(|path| !self.read.contains(path)) {
+            return Err(NotGiven::Read(path));
+        }
+        if let Some(address) = asks.addresses.into_iter().find(|to| !self.addresses.contains(to)) {
+            return Err(NotGiven::Address(address));
         }
         if let Some(target) = asks.public_targets.into_iter().find(|to| !self.public_targets.contains(to)) {
             return Err(NotGiven::PublicTarget(target));
@@ -105,11 +125,20 @@ impl Consent {
         let command = self.command.iter().find(|_| nobody(&|asks| asks.command.is_some()));
         let target = self.public_targets.iter().find(|to| nobody(&|asks| asks.public_targets.contains(to)));
         let prefix = self.own_prefixes.iter().find(|one| nobody(&|asks| asks.own_prefixes.contains(one)));
+        let read = self.read.iter().find(|path| nobody(&|asks| asks.read.contains(path)));
+        let address = self.addresses.iter().find(|to| nobody(&|asks| asks.addresses.contains(to)));
         let prefix = prefix.cloned().map(Needless::OwnPrefix);
         let interface = interface.cloned().map(Needless::Disrupt);
         let command = command.cloned().map(Needless::Command);
         let target = target.cloned().map(Needless::PublicTarget);
-        interface.or(command).or(file.cloned().map(Needless::Write)).or(target).or(prefix)
+        let (read, address) = (read.cloned().map(Needless::Read), address.cloned().map(Needless::Address));
+        interface
+            .or(command)
+            .or(file.cloned().map(Needless::Write))
+            .or(read)
+            .or(address)
+            .or(target)
+            .or(prefix)
     }
 }
 
@@ -159,12 +188,152 @@ mod tests {
                 crate::File::read(&text, "job").expect("a job").jobs.remove(0)
             };
             let path = PathBuf::from("/etc/passwd");
+            let nothing = Consent { addresses: job("a").asks().addresses, ..Consent::default() };
             assert_eq!(nothing.covers(&job("/etc/passwd")), Err(NotGiven::Write(path.clone())));
-            let given = Consent { write: vec![path.clone()], ..Consent::default() };
+            let given = Consent { write: vec![path.clone()], ..nothing.clone() };
             assert_eq!(given.covers(&job("/etc/passwd")), Ok(()));
             assert_eq!(given.covers(&job("other")), Err(NotGiven::Write("other".into())));
             assert_eq!(given.needless(&[job("other")]), Some(Needless::Write(path)));
             assert_eq!(nothing.covers(&job("'-'")), Ok(()));
+        }
+    }
+
+    /// What a setting of a job file is, as far as it reaches out of netdyno. A text that is a setting has to be here.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Reach {
+        /// A file whose words are shown to others: [`Consent::read`].
+        Secret,
+        /// [`Consent::addresses`]
+        Address,
+        /// [`Consent::write`]
+        Written,
+        /// [`Consent::command`]
+        Command,
+        /// [`Consent::own_prefixes`]
+        Prefix,
+        /// An interface, which is not used where it carries others' traffic: [`Consent::yes_disrupt`].
+        Interface,
+        /// A file of which only what has its layout is used: a capture's packets, a calibration's rates; or none but whether it is there.
+        Parsed,
+        /// Where peers come to.
+        Listens,
+        /// None of these.
+        Word,
+    }
+
+    const REACHES: &[(&str, Reach)] = &[
+        ("password_file", Reach::Secret),
+        ("token_file", Reach::Secret),
+        ("key", Reach::Secret),
+        ("url", Reach::Address),
+        ("brokers", Reach::Address),
+        ("export", Reach::Address),
+        ("host", Reach::Address),
+        ("to", Reach::Address),
+        ("noise_target", Reach::Address),
+        ("write", Reach::Written),
+        ("file", Reach::Written),
+        ("command", Reach::Command),
+        ("source_prefix", Reach::Prefix),
+        ("back", Reach::Interface),
+        ("between", Reach::Interface),
+        ("device", Reach::Interface),
+        ("measure", Reach::Interface),
+        ("on", Reach::Interface),
+        ("yes_disrupt", Reach::Interface),
+        ("calibration", Reach::Parsed),
+        ("capture", Reach::Parsed),
+        ("captures", Reach::Parsed),
+        ("stop_file", Reach::Parsed),
+        ("collect", Reach::Listens),
+        ("listen", Reach::Listens),
+    ];
+
+    const WORDS: &str = "size what table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
+        dscp from corrupt duplicate flap freeze loss reorder reorder_by goals sides exclude include template ignore server test_address \
+        floor goal topic name sha256 version";
+
+    fn reach(setting: &str) -> Option<Reach> {
+        let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);
+        listed.or_else(|| WORDS.split_whitespace().any(|word| word == setting).then_some(Reach::Word))
+    }
+
+    /// The settings of a schema that are texts of any form, wherever they are.
+    fn texts(schema: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        let is = |schema: &serde_json::Value, what: &str| match &schema["type"] {
+            serde_json::Value::String(one) => one == what,
+            serde_json::Value::Array(some) => some.iter().any(|one| one == what),
+            _ => false,
+        };
+        for (name, setting) in schema["properties"].as_object().into_iter().flatten() {
+            let one = if is(setting, "array") { &setting["items"] } else { setting };
+            let free = ["pattern", "enum", "const", "oneOf"].iter().all(|bound| one.get(bound).is_none());
+            if is(one, "string") && free {
+                found.insert(name.clone());
+            }
+        }
+        match schema {
+            serde_json::Value::Object(members) => members.values().for_each(|member| texts(member, found)),
+            serde_json::Value::Array(members) => members.iter().for_each(|member| texts(member, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "without-schemas"))]
+    fn each_text_of_a_job_file_is_known_for_what_it_may_reach() {
+        let mut found = std::collections::BTreeSet::new();
+        texts(&serde_json::to_value(schemars::schema_for!(Job)).expect("a schema"), &mut found);
+        assert!(found.len() > 50, "{found:?}");
+        let unknown: Vec<&String> = found.iter().filter(|name| reach(name).is_none()).collect();
+        assert!(unknown.is_empty(), "say in REACHES or WORDS what these are: {unknown:?}");
+    }
+
+    #[test]
+    fn no_file_reads_a_secret_or_reaches_an_address_by_its_word_alone() {
+        let clone = "kind: clone, on: o0, server: '80', to: '10.0.0.1:80'";
+        let cases = [
+            (
+                "password_file",
+                "kind: collect, listen: ['127.0.0.1:9995'], clickhouse: {url: 'http://a:1', password_file: /etc/shadow}",
+            ),
+            ("url", "kind: collect, listen: ['127.0.0.1:9995'], clickhouse: {url: 'http://a:1'}"),
+            ("brokers", "kind: collect, listen: ['127.0.0.1:9995'], kafka: {brokers: ['a:9092']}"),
+            ("token_file", "kind: endpoint, host: a, token_file: /etc/shadow"),
+            ("token_file", "kind: endpoint-server, listen: ['127.0.0.1:1'], token_file: /etc/shadow"),
+            ("host", "kind: endpoint, host: 'unix:/run/docker.sock'"),
+            ("export", "kind: probe, captures: [a.pcap], export: ['192.0.2.1:2055']"),
+            (
+                "key",
+                "kind: clone, listen: '0.0.0.0:1', key: /root/.ssh/id_rsa, server: '80', to: '10.0.0.1:80'",
+            ),
+            ("to", clone),
+            ("to", "kind: live, capture: a.pcap, to: '10.0.0.1:80', on: a"),
+            ("noise_target", &format!("{clone}, noise_target: '10.0.0.2:80'")),
+        ];
+        for (setting, job) in cases {
+            let text = format!("{{schema: netdyno.job/1, {job}}}");
+            let job =
+                crate::File::read(&text, "job").unwrap_or_else(|bad| panic!("{job}: {bad}")).jobs.remove(0);
+            let asks = job.asks();
+            // All that it asks for but this.
+            let mut given = asks.clone();
+            match reach(setting) {
+                Some(Reach::Secret) => given.read.clear(),
+                Some(Reach::Address) => given.addresses.clear(),
+                other => panic!("{setting}: {other:?}"),
+            }
+            assert_eq!(asks.covers(&job), Ok(()), "{text}");
+            match given.covers(&job) {
+                Err(NotGiven::Read(_)) => assert_eq!(reach(setting), Some(Reach::Secret), "{text}"),
+                Err(NotGiven::Address(_)) => assert_eq!(reach(setting), Some(Reach::Address), "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        // Each that the table has is tried here.
+        for (setting, reach) in REACHES {
+            let tried = cases.iter().any(|(name, _)| name == setting);
+            assert_eq!(tried, matches!(reach, Reach::Secret | Reach::Address), "{setting}");
         }
     }
 }

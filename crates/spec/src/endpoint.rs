@@ -1,6 +1,7 @@
 //! Endpoint tests: streams and transactions over this host's TCP and UDP, against a netdyno server; and that server.
 
 use crate::check::{Contradiction, hold};
+use crate::consent::Consent;
 use crate::cores::Cores;
 use crate::kind::Kind;
 use crate::no;
@@ -345,6 +346,11 @@ impl Kind for Endpoint {
         &[]
     }
 
+    fn asks(&self) -> Consent {
+        let addresses = (!self.host.is_empty()).then(|| self.host.clone()).into_iter().collect();
+        Consent { addresses, read: self.token_file.iter().cloned().collect(), ..Consent::default() }
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         endpoint(self)
     }
@@ -397,6 +403,10 @@ pub struct EndpointServer {
 impl Kind for EndpointServer {
     fn yes_disrupt(&self) -> &[String] {
         &[]
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { read: self.token_file.iter().cloned().collect(), ..Consent::default() }
     }
 
     fn check(&self) -> Result<(), Contradiction> {

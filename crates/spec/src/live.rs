@@ -183,6 +183,7 @@ impl Kind for Live {
     }
 
     fn asks(&self) -> Consent {
-        Consent { write: consent::written(self.write.as_deref()), ..Consent::default() }
+        let addresses = vec![self.to.to_string()];
+        Consent { write: consent::written(self.write.as_deref()), addresses, ..Consent::default() }
     }
 }

@@ -1,6 +1,7 @@
 //! A flow probe: what arrives is counted by flows, and their records are exported.
 
 use crate::check::{self, Contradiction};
+use crate::consent::Consent;
 use crate::kind::Kind;
 use crate::listen::How;
 use crate::no;
@@ -146,6 +147,10 @@ fn is_auto(how: &How) -> bool {
 impl Kind for Probe {
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { addresses: self.export.clone(), ..Consent::default() }
     }
 
     fn check(&self) -> Result<(), Contradiction> {

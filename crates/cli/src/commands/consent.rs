@@ -38,6 +38,15 @@ pub fn unallowed(refused: &NotGiven) -> anyhow::Error {
                 quoted(&path.display().to_string())
             )
         }
+        NotGiven::Read(path) => {
+            format!(
+                "give --allow-read {} on the command line, if you want that",
+                quoted(&path.display().to_string())
+            )
+        }
+        NotGiven::Address(address) => {
+            format!("give --allow-address {} on the command line, if you want that", quoted(address))
+        }
         NotGiven::PublicTarget(target) => {
             format!("give --allow-public-target {} on the command line, if you want that", quoted(target))
         }
@@ -61,6 +70,18 @@ pub fn needed(consent: &Consent, jobs: &[Job]) -> Result<()> {
         }
         Some(Needless::Write(path)) => {
             bail!("--write {}: there is no job that writes it; leave it out", path.display())
+        }
+        Some(Needless::Read(path)) => {
+            bail!(
+                "--allow-read {}: there is no job that reads a secret from it; leave it out",
+                path.display()
+            )
+        }
+        Some(Needless::Address(address)) => {
+            bail!(
+                "--allow-address {}: there is no job that names it as a server or collector; leave it out",
+                printable(&address)
+            )
         }
         Some(Needless::PublicTarget(target)) => {
             bail!(

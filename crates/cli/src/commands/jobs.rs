@@ -230,9 +230,18 @@ pub fn run_file(args: &Run) -> Result<u8> {
 
 impl Allowed {
     pub fn consent(&self) -> Consent {
-        let Allowed { yes_disrupt, command, write, allow_public_target, allow_source_prefix } = self.clone();
-        let (public_targets, own_prefixes) = (allow_public_target, allow_source_prefix);
-        Consent { yes_disrupt, command, write, public_targets, own_prefixes }
+        let Allowed { yes_disrupt, command, write, .. } = self.clone();
+        let Allowed { allow_read, allow_address, allow_public_target, allow_source_prefix, .. } =
+            self.clone();
+        Consent {
+            yes_disrupt,
+            command,
+            write,
+            read: allow_read,
+            addresses: allow_address,
+            public_targets: allow_public_target,
+            own_prefixes: allow_source_prefix,
+        }
     }
 }
 

@@ -243,6 +243,14 @@ fn a_file_allows_itself_nothing() {
     assert_eq!(std::fs::read_to_string(&target).expect("a file"), "precious");
     net.run(format!("netdyno run {file} --write {target} --quiet")).ok();
     assert_ne!(std::fs::read(&target).expect("a file"), b"precious");
+    // Nor read what is nobody else's, nor speak to anybody.
+    let job = json!({"schema": "netdyno.job/1", "kind": "collect", "listen": ["127.0.0.1:0"], "duration": "1s",
+        "clickhouse": {"url": "http://127.0.0.1:1", "password_file": target}});
+    std::fs::write(&file, job.to_string()).expect("a file");
+    net.run(format!("netdyno run {file}")).refused(&["read", &target, "--allow-read '"]);
+    net.run(format!("netdyno run {file} --allow-read {target}"))
+        .refused(&["http://127.0.0.1:1", "--allow-address 'http://127.0.0.1:1'"]);
+    net.run(format!("netdyno run {file} --allow-address http://127.0.0.1:2")).refused(&["leave it out"]);
 }
 
 /// A name that is no text cannot stand in a job; the result is there all the same.

@@ -172,8 +172,9 @@ fn a_file_of_jobs_cannot_make_a_prefix_this_hosts_own() {
         "pace": "wallclock", "adopt": "syn-only", "source_prefix": "10.99.0.0/16", "dry_run": true, "duration": "200ms"});
     std::fs::write(&file, job.to_string()).expect("a file");
     let run = |words: &str| start(inside(&three.online, &format!("netdyno run {file} {words}"))).wait();
-    run("").refused(&["10.99.0.0/16", "--allow-source-prefix '10.99.0.0/16'"]);
-    run("--allow-source-prefix 10.99.0.0/16 --json").with(1).json();
+    run("--allow-address 10.77.2.2:80").refused(&["10.99.0.0/16", "--allow-source-prefix '10.99.0.0/16'"]);
+    run("--allow-source-prefix 10.99.0.0/16").refused(&["10.77.2.2:80", "--allow-address '10.77.2.2:80'"]);
+    run("--allow-source-prefix 10.99.0.0/16 --allow-address 10.77.2.2:80 --json").with(1).json();
 }
 
 #[test]
