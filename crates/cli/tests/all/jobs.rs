@@ -250,7 +250,7 @@ fn a_file_allows_itself_nothing() {
     net.run(format!("netdyno run {file}")).refused(&["read", &target, "--allow-read '"]);
     net.run(format!("netdyno run {file} --allow-read {target}"))
         .refused(&["http://127.0.0.1:1", "--allow-address 'http://127.0.0.1:1'"]);
-    net.run(format!("netdyno run {file} --allow-address http://127.0.0.1:2")).refused(&["leave it out"]);
+    net.run(format!("netdyno run {file} --allow-read {target} --allow-address http://127.0.0.1:1 --allow-address http://127.0.0.1:2")).refused(&["leave it out"]);
 }
 
 /// A name that is no text cannot stand in a job; the result is there all the same.
