@@ -266,6 +266,10 @@ pub enum Code {
     MessagesDropped,
     /// Records or messages are missing by their exporters' numbers.
     RecordsMissing,
+    /// Messages of exporters came twice.
+    MessagesTwice,
+    /// Exporters began to count anew.
+    ExporterRestarted,
     /// Messages could not be read, or their templates did not come.
     MessagesUnread,
     /// Records were received and not written.

@@ -339,6 +339,10 @@ impl Sink for ClickHouse {
             self.send();
         }
         self.kept.lost += self.waiting.drain(..).map(|block| block.rows).sum::<u64>();
+        if self.kept.lost == 0 {
+            // A server that was away and came again is no fault of the result, as with Kafka.
+            self.kept.fault = None;
+        }
     }
 
     fn kept(&self) -> &Kept {

@@ -15,6 +15,7 @@
 mod clickhouse;
 mod columns;
 mod files;
+mod ground;
 mod kafka;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -62,7 +63,7 @@ impl Row {
 /// What became of rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Written, and whole: a file has its name, a database has confirmed them.
+    /// Written, and whole: a file has its name, a database has confirmed them, a pipe that ended has taken them.
     pub records: u64,
     /// Taken and not written.
     pub lost: u64,

@@ -5,10 +5,12 @@
 
 use crate::Row;
 use crate::columns::{COLUMNS, Of, write_address, write_mac};
+use crate::ground::Ground;
 use crate::text;
 use ::parquet::basic::{Compression, Encoding, ZstdLevel};
 use ::parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter};
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::parser::parse_message_type;
@@ -26,11 +28,14 @@ pub const GROUP: usize = 122_880;
 const OTHERS: &str = "other_fields";
 
 /// A file that is written.
-pub struct Parquet<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+pub struct Parquet {
+    writer: SerializedFileWriter<Ground>,
+    ground: Ground,
     columns: Vec<Values>,
     others: Values,
     rows: usize,
+    /// Of each group that is in the file: where it ends, and how many rows it has.
+    whole: Vec<(u64, u64)>,
 }
 
 /// What is gathered of a column.
@@ -192,19 +197,19 @@ fn failed(error: ParquetError) -> io::Error {
     }
 }
 
-impl<W: Write + Send> std::fmt::Debug for Parquet<W> {
+impl std::fmt::Debug for Parquet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Parquet").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
-impl<W: Write + Send> Parquet<W> {
-    pub fn create(file: W) -> io::Result<Parquet<W>> {
+impl Parquet {
+    pub fn create(ground: Ground) -> io::Result<Parquet> {
         let schema = Arc::new(parse_message_type(&schema()).map_err(failed)?);
         let properties = Arc::new(properties().map_err(failed)?);
-        let writer = SerializedFileWriter::new(file, schema, properties).map_err(failed)?;
+        let writer = SerializedFileWriter::new(ground.clone(), schema, properties).map_err(failed)?;
         let columns = COLUMNS.iter().map(|column| Values::of(&column.of)).collect();
-        Ok(Parquet { writer, columns, others: Values::texts(), rows: 0 })
+        Ok(Parquet { writer, ground, columns, others: Values::texts(), rows: 0, whole: Vec::new() })
     }
 
     /// Adds rows, and writes groups that are full.
@@ -234,7 +239,7 @@ impl<W: Write + Send> Parquet<W> {
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
-        self.rows = 0;
+        let rows = std::mem::take(&mut self.rows) as u64;
         let mut group = self.writer.next_row_group()?;
         for values in self.columns.iter_mut().chain([&mut self.others]) {
             // As many as the schema has.
@@ -243,6 +248,9 @@ impl<W: Write + Send> Parquet<W> {
             column.close()?;
         }
         group.close()?;
+        // What is in the file then is a whole group.
+        self.writer.flush()?;
+        self.whole.push((self.writer.bytes_written() as u64, rows));
         Ok(())
     }
 
@@ -252,10 +260,44 @@ impl<W: Write + Send> Parquet<W> {
     }
 
     /// Writes the rest, and what makes it a whole file.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub fn end(&mut self) -> io::Result<()> {
         if self.rows > 0 {
             self.write_group().map_err(failed)?;
         }
-        self.writer.into_inner().map_err(failed)
+        self.writer.finish().map(|_| ()).map_err(failed)
+    }
+
+    /// The file, once it has ended, and how many rows are in it.
+    pub fn ended(self) -> (u64, Ground) {
+        (self.whole.iter().map(|(_, rows)| rows).sum(), self.ground)
+    }
+
+    /// Of a file that could not be written, the groups that are whole, as a file of these alone. `None`: there are none.
+    ///
+    /// What makes it a file (its footer) takes some room, too: where a full disk has none, the last group goes for it.
+    pub fn salvage(self) -> Option<(u64, Ground)> {
+        let Parquet { writer, ground, mut whole, .. } = self;
+        let groups = writer.flushed_row_groups().to_vec();
+        let version = writer.properties().writer_version().as_num();
+        let created_by = Some(writer.properties().created_by().to_owned());
+        let schema = Arc::new(writer.schema_descr().clone());
+        let mut ground = ground.close();
+        drop(writer);
+        while let Some((end, _)) = whole.last() {
+            ground.cut(*end);
+            let rows: u64 = whole.iter().map(|(_, rows)| rows).sum();
+            let count = rows.cast_signed();
+            let told = FileMetaData::new(version, count, created_by.clone(), None, Arc::clone(&schema), None);
+            let told = ParquetMetaData::new(told, groups.iter().take(whole.len()).cloned().collect());
+            let mut footer = Vec::new();
+            let made = ParquetMetaDataWriter::new(&mut footer, &told)
+                .with_preserve_page_index_locations(false)
+                .finish();
+            if made.is_ok() && ground.written() == *end && ground.write_all(&footer).is_ok() {
+                return Some((rows, ground));
+            }
+            whole.pop();
+        }
+        None
     }
 }

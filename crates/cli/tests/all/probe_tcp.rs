@@ -170,7 +170,8 @@ fn what_nobody_takes_is_counted_and_a_collector_is_told() {
     assert_eq!(number(&m["sent_records"]) + number(&m["unsent_records"]), ended_records, "{report}");
     assert!(number(&m["collectors"][0]["lost_messages"]) > 0, "{report}");
     assert!(of("records") > 0 && of("records") <= number(&m["sent_records"]), "{collected}");
-    assert_eq!(of("unsent_records"), number(&m["unsent_records"]), "{collected} {report}");
+    // Of its totals those count that came since it was told them first: most was lost before.
+    assert!(of("unsent_records") <= number(&m["unsent_records"]), "{collected} {report}");
     assert!(number(&m["unsent_records"]) > 0, "{report}");
     drop(dir);
 }

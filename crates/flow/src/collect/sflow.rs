@@ -22,11 +22,11 @@ impl Session {
             _ => return Err(Malformed),
         };
         cursor.take(agent)?;
-        let (domain, number, _uptime, samples) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        let (domain, number, uptime, samples) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
         if samples > MOST {
             return Err(Malformed);
         }
-        self.follow((Format::Sflow, domain), number, Holds::of(1));
+        self.follow((Format::Sflow, domain), number, Holds::of(1).up(uptime));
         for _ in 0..samples {
             let (kind, length) = (cursor.u32()?, cursor.u32()?);
             let sample = Cursor(cursor.take(length as usize)?);

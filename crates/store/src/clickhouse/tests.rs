@@ -145,6 +145,18 @@ fn a_block_that_found_no_answer_goes_again_and_one_that_is_refused_does_not() {
 }
 
 #[test]
+fn a_server_that_was_away_and_came_again_is_no_fault_of_the_result() {
+    let (url, _asked) = stub(vec![OK, BUSY, OK]);
+    let mut sink = ClickHouse::open(server(&url), "run".to_owned()).unwrap();
+    sink.take(&[row(), row()]);
+    sink.close();
+    sink.send();
+    assert!(sink.kept().fault.is_some());
+    sink.finish();
+    assert_eq!(sink.kept(), &Kept { records: 2, faults: 1, ..Kept::default() });
+}
+
+#[test]
 fn while_a_server_is_away_so_many_blocks_wait_and_the_others_are_counted() {
     let (url, _asked) = stub(vec![OK]);
     let mut sink = ClickHouse::open(server(&url), "run".to_owned()).unwrap();
