@@ -725,7 +725,7 @@ impl Sequence {
 
     /// Compares the step from the message before with what each way says of it.
     fn compare(&mut self, number: u32, holds: &Holds) {
-        let Some((last, held)) = self.last else { return };
+        let Some((last, held)) = self.last else { return self.compare_first(number, holds) };
         let step = number.wrapping_sub(last);
         let is_again = step == 0 && (held.records, held.flows) == (holds.records, holds.flows);
         if is_again || step != 0 && !is_ahead(step) || held.unread != 0 || holds.unread != 0 {
@@ -740,7 +740,8 @@ impl Sequence {
         match self.ways.first() {
             Some(way) if alone && way.against >= UNSURE => self.begin_anew(0, last, &held, true),
             Some(way) if !alone && way.kind == 0 && way.against == 0 && way.fits >= SURE => {
-                self.ways.truncate(1)
+                let fits = way.fits;
+                self.ways.retain(|way| way.kind == 0 || way.fits > fits);
             }
             _ => {
                 let least = self.ways.iter().map(|way| way.against).min().unwrap_or(0);
@@ -749,12 +750,24 @@ impl Sequence {
         }
     }
 
+    /// Looks at the first number of all: the first message of an exporter is at zero, or at its own count.
+    fn compare_first(&mut self, number: u32, holds: &Holds) {
+        if holds.records == 0 || holds.unread != 0 {
+            return;
+        }
+        for way in self.ways.iter_mut().filter(|way| way.is_inclusive()) {
+            way.against += u32::from(number == 0);
+            way.fits += if number == Way::count(way.kind, holds) { 2 } else { 0 };
+        }
+    }
+
     /// Which of the ways is its exporter's, as far as is known: that of the RFC unless less speaks against another.
     fn best(&self) -> usize {
         let rank = |at: usize| {
             let way = self.ways.get(at);
             way.map_or((u32::MAX, u32::MAX), |way| {
-                (way.against, if way.kind == 0 { 0 } else { u32::MAX - way.fits })
+                // One that fits another way is perhaps a loss that happens to be as long.
+                (way.against, u32::MAX - way.fits.saturating_add(u32::from(way.kind == 0)))
             })
         };
         (0..self.ways.len()).min_by_key(|at| rank(*at)).unwrap_or(0)
