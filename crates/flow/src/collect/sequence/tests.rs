@@ -87,14 +87,13 @@ fn model(arrivals: &[Arrival]) -> Tally {
         let (mut first, mut end) = (None, 0);
         for arrival in arrivals.iter().filter(|arrival| arrival.life == life) {
             let numbers = arrival.from..arrival.from + u64::from(arrival.count);
-            let begin = *first.get_or_insert(arrival.from);
+            first.get_or_insert(arrival.from);
             if numbers.clone().all(|number| came.contains(&number)) {
                 tally.duplicates += 1;
                 tally.duplicate_records += u64::from(arrival.count);
             } else if arrival.from < end {
                 tally.late += 1;
             }
-            let _ = begin;
             came.extend(numbers);
             end = end.max(arrival.from + u64::from(arrival.count));
         }
