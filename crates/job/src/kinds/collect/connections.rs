@@ -30,6 +30,8 @@ const LISTENER: u64 = 0;
 const BREATH: Duration = Duration::from_millis(100);
 /// An exporter that is gone without a word is found out after some minutes.
 const IDLE: Duration = Duration::from_secs(60);
+/// What waits for its template is looked at this often.
+const AGE: Duration = Duration::from_secs(60);
 
 /// Listens at a place that is shared with other receivers, as `sharing` says.
 pub fn socket(at: SocketAddr, sharing: Sharing) -> Result<TcpListener> {
@@ -89,6 +91,8 @@ struct Connections {
     parts: usize,
     /// No connection is accepted until then.
     deaf: Option<Instant>,
+    /// When it was looked for what has waited too long.
+    aged: Instant,
     buffer: Vec<u8>,
 }
 
@@ -106,6 +110,7 @@ pub fn connections(listener: TcpListener, desk: Desk) -> Done {
         others: Came::default(),
         parts: 0,
         deaf: None,
+        aged: Instant::now(),
         buffer: vec![0; LONGEST + AT_ONCE],
     };
     work.run()
@@ -152,6 +157,14 @@ impl Connections {
     }
 
     fn tell(&mut self, quiet: bool) -> bool {
+        if self.aged.elapsed() >= AGE {
+            self.aged = Instant::now();
+            let now_ns = clocks::now(clocks::Clock::Realtime);
+            for caller in self.callers.values_mut() {
+                caller.exporter.session.at(now_ns);
+                caller.exporter.session.age(&mut self.desk.room);
+            }
+        }
         let live = self.callers.values().map(|caller| *caller.exporter.session.counters());
         let past = self.past.values().chain([&self.others]).map(|came| came.counters);
         let new = self.callers.values().filter(|caller| !self.past.contains_key(&caller.from)).count();
