@@ -63,6 +63,7 @@ impl Ground {
     }
 
     /// Nothing is written any more by other copies of it.
+    #[cfg(feature = "parquet")]
     pub fn close(&self) -> Ground {
         self.with(|inside| {
             inside.closed = true;
