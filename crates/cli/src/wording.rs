@@ -42,6 +42,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
     ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),
+    ("share_port", "--share-port"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];
 
