@@ -11,7 +11,7 @@ const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balan
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
     include iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
     max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed oversize parallel pass plugin port precision preload probe quiet_time rate \
-    repetitions replace_mac resolve round_trip send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
+    repetitions replace_mac resolve round_trip send_to server share_port short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
     template test_address timeout \
     timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
 
@@ -42,7 +42,6 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
     ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),
-    ("share_port", "--share-port"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];
 
