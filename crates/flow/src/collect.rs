@@ -5,13 +5,24 @@
 
 use crate::element::{self, Kind, Number};
 use crate::packet::{self, Choice, Walk};
-use crate::record::{Format, Other, OtherWay, Record, time_ns, unsigned};
+use crate::record::{Format, Other, OtherWay, Record, unsigned};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+mod asides;
+#[cfg(test)]
+mod cases;
+mod elements;
+mod samplers;
 mod sflow;
 #[cfg(test)]
 mod tests;
+mod times;
+
+pub use asides::Asides;
+use elements::{Beside, other_place, place};
+use samplers::{Known, Note};
+use times::Uptime;
 
 /// Templates of a domain; an exporter has some.
 const MOST_TEMPLATES: usize = 2048;
@@ -57,6 +68,8 @@ pub struct Counters {
     pub unsent: [u64; 3],
     /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
     pub ignored_packets: u64,
+    /// What else is to be known of what came.
+    pub asides: Asides,
 }
 
 impl Counters {
@@ -88,6 +101,7 @@ impl Counters {
             refused: of(a.refused, b.refused),
             unsent: [0, 1, 2].map(|at: usize| of(a.unsent[at], b.unsent[at])),
             ignored_packets: of(a.ignored_packets, b.ignored_packets),
+            asides: a.asides.with(&b.asides, of),
         }
     }
 }
@@ -127,6 +141,8 @@ pub struct Session {
     connection: bool,
     /// Fields without a place in the record, in the order of the template.
     keeps_others: bool,
+    /// What agents of sFlow number and lose.
+    sources: sflow::Sources,
 }
 
 #[derive(Debug, Default)]
@@ -136,7 +152,7 @@ struct Domain {
     last: Option<(u32, Holds)>,
     /// Ways of counting that this exporter does not have: see [`Session::follow`].
     not_its_way: u8,
-    sampling: u32,
+    known: Known,
     waiting: Vec<(u16, Head, Vec<u8>)>,
     waiting_bytes: usize,
     unsent: [u64; 3],
@@ -164,8 +180,7 @@ struct Head {
     format: Format,
     domain: u32,
     exported_ns: u64,
-    /// When the exporter began, in milliseconds since 1970.
-    began_ms: u64,
+    uptime: Uptime,
 }
 
 #[derive(Debug, Clone)]
@@ -182,8 +197,13 @@ struct Template {
     tells_all: bool,
     /// Its records are of both directions (RFC 5103).
     both_ways: bool,
-    /// So many fields of options say whose they are.
+    /// Some of its fields could be meant for the same, or depend on others: see [`elements`].
+    is_careful: bool,
+    /// Its records are options, and so many of their fields say whose they are.
+    is_options: bool,
     scopes: usize,
+    /// They say what records are read by: see [`samplers`].
+    is_heeded: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -209,6 +229,12 @@ enum Place {
     Octets,
     Uptime(u8),
     Time(u8),
+    /// Before the message was sent.
+    Delta(u8),
+    /// Between first and last, where one of them is not said.
+    Duration,
+    /// When the exporter began.
+    Init,
     Interface(u8),
     System(u8),
     Prefix(u8),
@@ -218,8 +244,15 @@ enum Place {
     EndReason,
     /// Whether packets arrived or left.
     Direction,
-    Sampling,
-    Icmp,
+    /// One packet in how many was looked at, and by which sampler.
+    Rate,
+    Sampler,
+    /// Type and code of ICMP and ICMPv6.
+    Icmp(u8),
+    IcmpType(u8),
+    IcmpCode(u8),
+    /// Octets and packets as they left, where what came in is said, too.
+    Left(u8),
     /// Of the other direction.
     OtherPackets,
     OtherOctets,
@@ -269,6 +302,7 @@ impl Session {
             taken: 0,
             connection: false,
             keeps_others,
+            sources: sflow::Sources::default(),
         }
     }
 
@@ -378,15 +412,16 @@ impl Session {
         }
         self.follow((Format::V5, domain), number, Holds::of(count.into()));
         let exported_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns.min(999_999_999));
-        let began_ms = (exported_ns / 1_000_000).wrapping_sub(u64::from(uptime));
-        let sampling = u32::from(sampling & 0x3fff).max(1);
+        let uptime = Uptime::At { exported_ms: exported_ns / 1_000_000, uptime_ms: uptime };
+        // Zero is what exporters write who do not know of sampling.
+        let sampling = u32::from(sampling & 0x3fff);
         for _ in 0..count {
             let record: &[u8; 48] = cursor.take(48)?.first_chunk().ok_or(Malformed)?;
             let u16_at = |at: usize| u16::from_be_bytes([record[at], record[at + 1]]);
             let u32_at =
                 |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
             let address = |at: usize| Some(IpAddr::V4(Ipv4Addr::from_bits(u32_at(at))));
-            let time = |at: usize| began_ms.wrapping_add(u32_at(at).into()).saturating_mul(1_000_000);
+            let time = |at: usize| uptime.at(u32_at(at).into());
             let record = Record {
                 addresses: [address(0), address(4)],
                 next_hop: address(8).filter(|hop| !hop.is_unspecified()),
@@ -403,6 +438,7 @@ impl Session {
                 ..Record::blank(Format::V5, domain, exported_ns, sampling)
             };
             self.counters.records += 1;
+            self.counters.asides.unknown_sampling += u64::from(sampling == 0);
             each(&record, &[]);
         }
         Ok(())
@@ -418,7 +454,7 @@ impl Session {
             format: Format::V9,
             domain,
             exported_ns,
-            began_ms: (u64::from(seconds) * 1000).wrapping_sub(u64::from(uptime)),
+            uptime: Uptime::At { exported_ms: u64::from(seconds) * 1000, uptime_ms: uptime },
         };
         self.sets(cursor, head, each).map(|_| ())
     }
@@ -433,7 +469,7 @@ impl Session {
             format: Format::Ipfix,
             domain,
             exported_ns: u64::from(seconds) * 1_000_000_000,
-            began_ms: 0,
+            uptime: Uptime::Unknown,
         };
         let before = [self.counters.records, self.counters.options];
         let read = self.sets(rest, head, each);
@@ -466,7 +502,8 @@ impl Session {
                 (Format::V9, 0) | (Format::Ipfix, 2) => self.templates(body, head, false, each)?,
                 (Format::V9, 1) | (Format::Ipfix, 3) => self.templates(body, head, true, each)?,
                 (_, 256..) => unknown += usize::from(!self.data(number, body, head, each)?),
-                _ => return Err(Malformed),
+                // Reserved (RFC 3954, 5.1, and RFC 7011, 3.3.2): what stands in it nobody knows, but where the next set begins.
+                _ => self.counters.asides.reserved_sets += 1,
             }
         }
         Ok(unknown)
@@ -502,7 +539,7 @@ impl Session {
                 (true, _) if count == 0 => (0, 0),
                 (true, _) => (count, usize::from(cursor.u16()?)),
             };
-            let template = Template::read(&mut cursor, fields, scopes, head.format)?;
+            let template = Template::read(&mut cursor, fields, options.then_some(scopes), head.format)?;
             self.counters.templates += 1;
             self.keep(number, template, head, each)?;
         }
@@ -514,7 +551,7 @@ impl Session {
         let Some(domain) = domain else { return };
         let room = &mut self.room;
         domain.templates.retain(|_, template| {
-            let stays = (template.scopes > 0) != options;
+            let stays = template.is_options != options;
             if !stays {
                 room.give_back(template.bytes());
             }
@@ -594,14 +631,21 @@ impl Session {
         let mut cursor = Cursor(body);
         let (mut records, mut options) = (0, 0);
         let mut said: Vec<(u16, u64)> = Vec::new();
-        let blank = Record::blank(head.format, head.domain, head.exported_ns, domain.sampling.max(1));
+        let mut notes: Vec<Note> = Vec::new();
+        let head = domain.known.head(head);
+        let beside = Beside { head, known: &domain.known, template: number };
+        let sampling = domain.known.one_in(number, None, [0; 2]);
+        let blank = Record::blank(head.format, head.domain, head.exported_ns, sampling);
+        let is_careful = template.is_careful || !template.is_options && domain.known.by_interface();
+        let mut unknown_sampling = 0;
         let mut others = Vec::new();
         let mut read = Ok(());
-        if template.is_plain && (template.tells_all || !keeps_others) {
+        if template.is_plain && !is_careful && (template.tells_all || !keeps_others) {
             let mut block = [blank; BLOCK];
             while let Some(rest) = template.columns(cursor.0, head, &mut block) {
                 cursor.0 = rest;
                 records += BLOCK as u64;
+                unknown_sampling += if sampling == 0 { BLOCK as u64 } else { 0 };
                 for record in &mut block {
                     each(record, &[]);
                     *record = blank;
@@ -610,7 +654,8 @@ impl Session {
         }
         // What is shorter than a record is padding.
         while cursor.0.len() >= template.least {
-            if template.scopes > 0 {
+            if template.is_options {
+                notes.extend(template.note(Cursor(cursor.0), head.format));
                 match template.options(&mut cursor, &mut said) {
                     Ok(()) => options += 1,
                     Err(wrong) => {
@@ -622,12 +667,18 @@ impl Session {
             }
             let (mut record, mut other_way) = (blank, OtherWay::default());
             others.clear();
-            let kept = keeps_others.then_some(&mut others);
-            if let Err(wrong) = template.record(&mut cursor, head, (&mut record, &mut other_way), kept) {
+            let mut kept = keeps_others.then_some(&mut others);
+            let into = (&mut record, &mut other_way);
+            let one = match is_careful {
+                true => template.careful(&mut cursor, beside, into, &mut kept),
+                false => template.record(&mut cursor, head, into, kept),
+            };
+            if let Err(wrong) = one {
                 read = Err(wrong);
                 break;
             }
             records += 1;
+            unknown_sampling += u64::from(record.sampling == 0);
             each(&record, &others);
             if template.both_ways
                 && let Some(record) = record.other_way(&other_way)
@@ -635,7 +686,9 @@ impl Session {
                 each(&record, &[]);
             }
         }
+        self.counters.refused += u64::from(!domain.known.learn(&notes, &mut self.room));
         domain.heed(&said, &mut self.counters);
+        self.counters.asides.unknown_sampling += unknown_sampling;
         self.counters.records += records;
         self.counters.options += options;
         read.map(|()| true)
@@ -643,15 +696,10 @@ impl Session {
 }
 
 impl Domain {
-    /// What options say of sampling and of what was not exported.
+    /// What options say of what was not exported.
     fn heed(&mut self, said: &[(u16, u64)], counters: &mut Counters) {
-        let (mut interval, mut space) = (0, None);
         for (id, value) in said {
-            let small = u32::try_from(*value).unwrap_or(u32::MAX);
             match id {
-                34 | 50 => self.sampling = small,
-                305 => interval = small,
-                306 => space = Some(small),
                 166..=168 => {
                     // Totals: what each domain said last counts.
                     let at = usize::from(id - 166);
@@ -668,9 +716,6 @@ impl Domain {
                 _ => {}
             }
         }
-        if let Some(space) = space.filter(|_| interval > 0) {
-            self.sampling = (interval.saturating_add(space)) / interval;
-        }
     }
 }
 
@@ -684,9 +729,10 @@ impl Template {
     fn read(
         cursor: &mut Cursor<'_>,
         count: usize,
-        scopes: usize,
+        options: Option<usize>,
         format: Format,
     ) -> Result<Option<Template>, Malformed> {
+        let (is_options, scopes) = (options.is_some(), options.unwrap_or(0));
         if count == 0 {
             return Ok(None);
         }
@@ -694,7 +740,7 @@ impl Template {
             return Err(Malformed);
         }
         let mut fields = Vec::with_capacity(count.min(64));
-        let (mut least, mut varies, mut is_fixed, mut both_ways) = (0usize, false, true, false);
+        let (mut least, mut varies, mut both_ways) = (0usize, false, false);
         for at in 0..count {
             let (id, length) = (cursor.u16()?, cursor.u16()?);
             let own = format == Format::Ipfix && id & 0x8000 != 0;
@@ -710,26 +756,53 @@ impl Template {
                 (_, Some(element)) => other_place(element.number.id),
                 _ => Place::Elsewhere,
             };
-            let is_varying = format == Format::Ipfix && length == element::VARIES;
+            // RFC 3954 does not know of it; exporters of v9 do.
+            let is_varying = length == element::VARIES;
             varies |= is_varying;
-            let taken_as_bytes = match to {
-                Place::Address(_) | Place::NextHop => matches!(length, 4 | 16),
-                Place::Mac(_) | Place::Elsewhere => true,
-                _ => false,
-            };
-            is_fixed &= taken_as_bytes || (1..=8).contains(&length);
-            let (at, shift) = (least as u16, 64 - 8 * length.min(8) as u8);
+            // A record that is longer than a message is never read.
+            let (at, shift) = (u16::try_from(least).unwrap_or(u16::MAX), 64 - 8 * length.min(8) as u8);
             least += if is_varying { 1 } else { usize::from(length) };
             fields.push(Field { number, length, kind, to, at, shift: shift.min(63) });
         }
-        is_fixed &= !varies && least + 8 <= usize::from(u16::MAX);
         // Records of no length would be without number.
         if least == 0 {
             return Err(Malformed);
         }
-        let is_plain = is_fixed && !both_ways && scopes == 0 && least >= 8;
+        let mut is_careful = false;
+        if !is_options {
+            let arranged = elements::arrange(&mut fields, format);
+            is_careful = arranged.is_careful || varies;
+            both_ways |= arranged.both_ways;
+            if !varies {
+                fields.sort_by_key(elements::rank);
+            }
+        }
+        let is_heeded = is_options
+            && fields.iter().any(|field| {
+                let id = field.number.id;
+                field.number.enterprise == 0 && (samplers::is_rate(id) || id == samplers::INIT)
+            });
+        let fits = |field: &Field| match field.to {
+            Place::Address(_) | Place::NextHop if matches!(field.length, 4 | 16) => true,
+            Place::Mac(_) | Place::Elsewhere => true,
+            _ => (1..=8).contains(&field.length),
+        };
+        let is_fixed = !varies && least + 8 <= usize::from(u16::MAX) && fields.iter().all(fits);
+        let is_plain = is_fixed && !both_ways && !is_options && least >= 8;
         let tells_all = fields.iter().all(|field| field.to != Place::Elsewhere);
-        Ok(Some(Template { fields, least, varies, is_fixed, is_plain, tells_all, both_ways, scopes }))
+        Ok(Some(Template {
+            fields,
+            least,
+            varies,
+            is_fixed,
+            is_plain,
+            tells_all,
+            both_ways,
+            is_careful,
+            is_options,
+            scopes,
+            is_heeded,
+        }))
     }
 
     /// The bytes of a field.
@@ -767,8 +840,10 @@ impl Template {
             cursor.0 = rest;
             return Ok(());
         }
+        // Of templates whose fields vary records are read with care.
+        let whole = cursor.take(self.least)?;
         for field in &self.fields {
-            let bytes = self.field(cursor, field)?;
+            let bytes = field.of(whole);
             field.put(unsigned(bytes), || bytes, head, (record, other_way), &mut others);
         }
         Ok(())
@@ -868,11 +943,13 @@ impl Field {
             Place::Flags => record.tcp_flags = value as u16,
             Place::Packets => record.packets = value,
             Place::Octets => record.octets = value,
-            Place::Uptime(which) => {
-                let ms = head.began_ms.wrapping_add(value);
-                record.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            Place::Uptime(which) => record.times_ns[usize::from(which & 1)] = head.uptime.at(value),
+            Place::Time(which) => {
+                record.times_ns[usize::from(which & 1)] = times::absolute(self.kind, value, bytes);
             }
-            Place::Time(which) => record.times_ns[usize::from(which & 1)] = self.time(value, bytes),
+            Place::Delta(which) => {
+                record.times_ns[usize::from(which & 1)] = times::delta(head.exported_ns, value);
+            }
             Place::Interface(which) => record.interfaces[usize::from(which & 1)] = value as u32,
             Place::System(which) => record.systems[usize::from(which & 1)] = value as u32,
             Place::Prefix(which) => record.prefixes[usize::from(which & 1)] = value as u8,
@@ -885,22 +962,26 @@ impl Field {
             }
             Place::EndReason => record.end_reason = value as u8,
             Place::Direction => record.direction = value as u8,
-            Place::Sampling => record.sampling = (value as u32).max(1),
-            // Where ports are said, too, those of ICMP are this.
-            Place::Icmp => {
-                if value as u16 != 0 {
+            // Where ports are said, too, those of ICMP are this. It is read behind them.
+            Place::Icmp(_) => {
+                if value as u16 != 0 && elements::is_icmp(record) {
                     record.ports[1] = value as u16;
+                } else if value != 0
+                    && let Some(others) = others
+                {
+                    others.push(Other { number: self.number, bytes: bytes() });
                 }
             }
             Place::OtherPackets => other_way.packets = value,
             Place::OtherOctets => other_way.octets = value,
             Place::OtherFlags => other_way.tcp_flags = value as u16,
-            Place::OtherUptime(which) => {
-                let ms = head.began_ms.wrapping_add(value);
-                other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            Place::OtherUptime(which) => other_way.times_ns[usize::from(which & 1)] = head.uptime.at(value),
+            Place::OtherTime(which) => {
+                other_way.times_ns[usize::from(which & 1)] = times::absolute(self.kind, value, bytes);
             }
-            Place::OtherTime(which) => other_way.times_ns[usize::from(which & 1)] = self.time(value, bytes),
-            Place::Implied => {}
+            // Templates with these are read with care ([`elements`]).
+            Place::Rate | Place::Sampler | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Left(_) => {}
+            Place::Duration | Place::Init | Place::Implied => {}
             Place::Elsewhere => {
                 if let Some(others) = others {
                     others.push(Other { number: self.number, bytes: bytes() });
@@ -909,14 +990,10 @@ impl Field {
         }
     }
 
-    #[inline(always)]
-    fn time<'a>(&self, value: u64, bytes: impl FnOnce() -> &'a [u8]) -> u64 {
-        // Nearly all are these.
-        let time = match self.kind {
-            Kind::Milliseconds => value.checked_mul(1_000_000),
-            kind => time_ns(kind, bytes()),
-        };
-        time.unwrap_or(0)
+    /// Its bytes in a record, where none of the fields varies.
+    fn of<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let from = usize::from(self.at);
+        record.get(from..from + usize::from(self.length)).unwrap_or_default()
     }
 }
 
@@ -932,57 +1009,9 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-fn place(id: u16) -> Place {
-    match id {
-        1 | 85 => Place::Octets,
-        2 | 86 => Place::Packets,
-        4 => Place::Protocol,
-        5 => Place::Tos,
-        6 => Place::Flags,
-        7 => Place::Port(0),
-        11 => Place::Port(1),
-        8 | 27 => Place::Address(0),
-        12 | 28 => Place::Address(1),
-        9 | 29 => Place::Prefix(0),
-        13 | 30 => Place::Prefix(1),
-        10 => Place::Interface(0),
-        14 => Place::Interface(1),
-        15 | 62 => Place::NextHop,
-        16 => Place::System(0),
-        17 => Place::System(1),
-        22 => Place::Uptime(0),
-        21 => Place::Uptime(1),
-        32 | 139 => Place::Icmp,
-        34 => Place::Sampling,
-        56 => Place::Mac(0),
-        80 => Place::Mac(1),
-        58 | 243 => Place::Vlan(0),
-        59 | 254 => Place::Vlan(1),
-        60 => Place::Implied,
-        136 => Place::EndReason,
-        61 => Place::Direction,
-        150 | 152 | 154 | 156 => Place::Time(0),
-        151 | 153 | 155 | 157 => Place::Time(1),
-        _ => Place::Elsewhere,
-    }
-}
-
-/// Where an element goes whose other direction is said.
-fn other_place(id: u16) -> Place {
-    match place(id) {
-        Place::Packets => Place::OtherPackets,
-        Place::Octets => Place::OtherOctets,
-        Place::Flags => Place::OtherFlags,
-        Place::Time(which) => Place::OtherTime(which),
-        Place::Uptime(which) => Place::OtherUptime(which),
-        _ => Place::Elsewhere,
-    }
-}
-
 /// A record of one packet that sFlow sampled.
-fn sampled(walk: &mut Walk, header: &[u8], length: usize, blank: Record) -> Option<Record> {
-    let frame = packet::Frame { length, ..packet::Frame::ethernet(header, blank.exported_ns) };
-    let packet = walk.packet(&frame).ok()?;
+fn sampled(walk: &mut Walk, frame: &packet::Frame<'_>, blank: Record) -> Option<Record> {
+    let packet = walk.packet(frame).ok()?;
     let parts = packet.key.parts();
     Some(Record {
         addresses: parts.addresses.map(Some),

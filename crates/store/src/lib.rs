@@ -29,7 +29,7 @@ pub use files::{Files, Form, Partition, Plan};
 pub use kafka::{Brokers, Kafka, Key, Unusable};
 
 use flow::element;
-use flow::record::{Other, Record};
+use flow::record::{Format, Other, Record};
 use std::net::IpAddr;
 
 /// Bytes of fields without a column that a row keeps; what does not fit is left out. A single one may have 65,535.
@@ -48,14 +48,30 @@ pub struct Row {
 impl Row {
     /// A record that came from an exporter at a time (nanoseconds since 1970), with fields that [`Record`] has no place for.
     pub fn of(record: &Record, others: &[Other<'_>], from: IpAddr, received_ns: u64) -> Row {
+        // Agents of sFlow say their own address; datagrams may come through another.
+        let agent = others
+            .iter()
+            .find(|other| record.format == Format::Sflow && element::EXPORTER.contains(&other.number));
+        let from = agent.and_then(|agent| address(agent.bytes)).unwrap_or(from);
         let mut left = MOST_OTHERS;
-        let fits = others.iter().filter(|other| {
-            let fits = left.checked_sub(other.bytes.len());
-            left = fits.unwrap_or(left);
-            fits.is_some()
-        });
+        let fits = others
+            .iter()
+            .filter(|other| !agent.is_some_and(|agent| agent.number == other.number))
+            .filter(|other| {
+                let fits = left.checked_sub(other.bytes.len());
+                left = fits.unwrap_or(left);
+                fits.is_some()
+            });
         let others = fits.map(|other| (other.number, other.bytes.to_vec())).collect();
         Row { record: *record, from, received_ns, others }
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => bytes.first_chunk::<4>().map(|v4| IpAddr::from(*v4)),
+        16 => bytes.first_chunk::<16>().map(|v6| IpAddr::from(*v6)),
+        _ => None,
     }
 }
 

@@ -37,7 +37,11 @@ pub struct Parquet<W: Write + Send> {
 enum Values {
     Words(Vec<i32>),
     Numbers(Vec<i64>),
-    /// Without those that are not known.
+    /// Without those that are not known, as are the next two.
+    Told {
+        known: Vec<i32>,
+        levels: Vec<i16>,
+    },
     Times {
         known: Vec<i64>,
         levels: Vec<i16>,
@@ -55,7 +59,8 @@ impl Values {
         match of {
             Of::Word(_) => Values::Words(Vec::new()),
             Of::Number(_) => Values::Numbers(Vec::new()),
-            Of::Time(_) => Values::Times { known: Vec::new(), levels: Vec::new() },
+            Of::Told(_) => Values::Told { known: Vec::new(), levels: Vec::new() },
+            Of::Time(_) | Of::Came(_) => Values::Times { known: Vec::new(), levels: Vec::new() },
             Of::Name(_) | Of::Address(_) | Of::Mac(_) => Values::texts(),
         }
     }
@@ -84,7 +89,14 @@ impl Values {
             (Of::Number(get), Values::Numbers(numbers)) => {
                 numbers.extend(rows.iter().map(|row| get(&row.record).cast_signed()));
             }
-            (Of::Time(get), Values::Times { known, levels }) => {
+            (Of::Told(get), Values::Told { known, levels }) => {
+                for row in rows {
+                    let told = Some(get(&row.record)).filter(|told| *told > 0);
+                    levels.push(told.is_some().into());
+                    known.extend(told.map(u32::cast_signed));
+                }
+            }
+            (Of::Time(get) | Of::Came(get), Values::Times { known, levels }) => {
                 for row in rows {
                     let time = i64::try_from(get(row)).ok().filter(|time| *time > 0);
                     levels.push(time.is_some().into());
@@ -109,7 +121,7 @@ impl Values {
                 known
             }),
             // Columns are made by the same table that they are filled by.
-            (Of::Word(_) | Of::Number(_) | Of::Time(_), _) => {}
+            (Of::Word(_) | Of::Number(_) | Of::Told(_) | Of::Time(_) | Of::Came(_), _) => {}
         }
     }
 
@@ -123,6 +135,11 @@ impl Values {
             Values::Numbers(numbers) => {
                 column.typed::<Int64Type>().write_batch(numbers, None, None)?;
                 numbers.clear();
+            }
+            Values::Told { known, levels } => {
+                column.typed::<Int32Type>().write_batch(known, Some(levels), None)?;
+                known.clear();
+                levels.clear();
             }
             Values::Times { known, levels } => {
                 column.typed::<Int64Type>().write_batch(known, Some(levels), None)?;
@@ -153,7 +170,8 @@ fn schema() -> String {
         let kind = match column.of {
             Of::Word(_) => ("required int32", " (INTEGER(32,false))"),
             Of::Number(_) => ("required int64", " (INTEGER(64,false))"),
-            Of::Time(_) => ("optional int64", " (TIMESTAMP(NANOS,true))"),
+            Of::Told(_) => ("optional int32", " (INTEGER(32,false))"),
+            Of::Time(_) | Of::Came(_) => ("optional int64", " (TIMESTAMP(NANOS,true))"),
             Of::Name(_) | Of::Address(_) | Of::Mac(_) => ("optional binary", " (UTF8)"),
         };
         // Writing to a String does not fail.
@@ -171,7 +189,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(GROUP));
     // A dictionary of numbers takes longer to make than all else, and is no smaller.
-    let is_number = |of: &Of| matches!(of, Of::Word(_) | Of::Number(_) | Of::Time(_));
+    let is_number = |of: &Of| !matches!(of, Of::Name(_) | Of::Address(_) | Of::Mac(_));
     for column in COLUMNS.iter().filter(|column| is_number(&column.of)) {
         let path = ColumnPath::from(column.name);
         properties = properties

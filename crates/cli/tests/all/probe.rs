@@ -542,7 +542,7 @@ while at < len(data):
     assert not f.UnknownFields() if hasattr(f, "UnknownFields") else True
     at += length
     assert f.type == 4 and address(f.sampler_address) == "127.0.0.1" and f.observation_domain_id == 9, f
-    assert f.etype == (0x0800 if len(f.src_addr) == 4 else 0x86dd) and f.time_received_ns > 0 and f.sampling_rate == 1, f
+    assert f.etype == (0x0800 if len(f.src_addr) == 4 else 0x86dd) and f.time_received_ns > 0 and f.sampling_rate == 0, f
     if f.proto == 1:
         assert f.icmp_type * 256 + f.icmp_code == f.dst_port, f
     print(address(f.src_addr), address(f.dst_addr), f.src_port, f.dst_port, f.proto, f.ip_tos,

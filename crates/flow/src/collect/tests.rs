@@ -1,6 +1,7 @@
 use super::*;
 use crate::export::{Exporter, Settings, Status};
 use crate::key::{Key, Parts};
+use crate::record::time_ns;
 use crate::sampling::Flows;
 use crate::table::{Ended, Flow, Limits, Over, Table};
 use crate::template::{Context, USUAL, Version};
@@ -55,7 +56,7 @@ fn over() -> impl Strategy<Value = Over> {
         })
 }
 
-fn room() -> Room {
+pub(super) fn room() -> Room {
     Room::of(1 << 24)
 }
 

@@ -79,6 +79,21 @@ pub struct Exported {
     pub unsent_records: u64,
     /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
     pub unmetered_packets: u64,
+    /// Records whose exporter does not say one packet in how many it looks at: what they count stands for nobody knows how much more.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unknown_sampling_records: u64,
+    /// Sets of reserved numbers, which were passed over (RFC 7011, 3.3.2).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub reserved_sets: u64,
+    /// Samples of sFlow that gave no record: not of IP, cut off before the addresses, or of an unknown kind.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unread_samples: u64,
+    /// Samples that did not arrive, by the numbers that the sources of sFlow give them.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub missing_samples: u64,
+    /// Samples that agents of sFlow say they dropped for want of resources.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub dropped_samples: u64,
 }
 
 figures! {
@@ -170,6 +185,11 @@ impl Exported {
             ("restarts", self.restarts),
             ("records not sent, as exporters say", self.unsent_records),
             ("packets not metered, as exporters say", self.unmetered_packets),
+            ("records whose sampling is not known", self.unknown_sampling_records),
+            ("sets of reserved numbers passed over", self.reserved_sets),
+            ("samples without a record", self.unread_samples),
+            ("samples missing", self.missing_samples),
+            ("samples dropped, as agents say", self.dropped_samples),
         ];
         let there = all.into_iter().filter(|(_, count)| *count > 0);
         there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()

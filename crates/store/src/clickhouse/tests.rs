@@ -80,14 +80,18 @@ fn a_row_has_these_bytes() {
     let head =
         [b"\x02v5".as_slice(), &1_795_484_000_000_000_001u64.to_le_bytes(), &v6(192, 0, 2, 1)].concat();
     assert_eq!(&bytes[..head.len()], head);
-    // The domain and the sampling, two times, two counters.
-    let at = head.len() + 2 * 4 + 2 * 8 + 2 * 8;
+    // The domain, the sampling and two times, which are not known, two counters.
+    let at = head.len() + 4 + 1 + 2 + 2 * 8;
+    assert_eq!(&bytes[head.len()..head.len() + 7], [0, 0, 0, 0, 1, 1, 1]);
     assert_eq!(
         &bytes[at..at + 36],
         [v6(10, 0, 0, 1), v6(192, 0, 2, 7), 0x0800u32.to_le_bytes().to_vec()].concat()
     );
     // No MACs, no next hop that is known, no reason, no direction, no other fields.
-    assert_eq!(bytes.len(), 3 + 8 + 16 + 8 + 16 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 4 + 1);
+    assert_eq!(bytes.len(), 3 + 8 + 16 + 4 + 1 + 2 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 4 + 1);
+    let mut known = Vec::new();
+    write_known(Some(100u32.to_le_bytes()), &mut known);
+    assert_eq!(known, [0, 100, 0, 0, 0]);
     let mut text = Vec::new();
     write_text(&[b'a'; 300], &mut text);
     assert_eq!((text[0], text[1], text.len()), (0xac, 2, 302));

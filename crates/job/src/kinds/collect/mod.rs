@@ -223,6 +223,11 @@ fn exported(of: &Came) -> Exported {
         restarts: counters.restarts,
         unsent_records: counters.unsent[0],
         unmetered_packets: counters.ignored_packets,
+        unknown_sampling_records: counters.asides.unknown_sampling,
+        reserved_sets: counters.asides.reserved_sets,
+        unread_samples: counters.asides.unread_samples,
+        missing_samples: counters.asides.missing_samples,
+        dropped_samples: counters.asides.dropped_samples,
     }
 }
 
@@ -243,6 +248,11 @@ fn plus(a: Exported, b: &Exported) -> Exported {
         restarts: a.restarts + b.restarts,
         unsent_records: a.unsent_records.saturating_add(b.unsent_records),
         unmetered_packets: a.unmetered_packets.saturating_add(b.unmetered_packets),
+        unknown_sampling_records: a.unknown_sampling_records + b.unknown_sampling_records,
+        reserved_sets: a.reserved_sets + b.reserved_sets,
+        unread_samples: a.unread_samples + b.unread_samples,
+        missing_samples: a.missing_samples + b.missing_samples,
+        dropped_samples: a.dropped_samples + b.dropped_samples,
     }
 }
 
@@ -320,5 +330,21 @@ fn judge(report: &mut Report, written: &[Kept]) {
             counted(all.unread_sets, "set")
         );
         warnings.add(Code::MessagesUnread, said);
+    }
+    if all.reserved_sets + all.unread_samples > 0 {
+        let said = format!(
+            "{} of reserved numbers and {} of sFlow gave no records: not of IP, cut off, or of kinds that are not known",
+            counted(all.reserved_sets, "set"),
+            counted(all.unread_samples, "sample")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
+    if all.missing_samples + all.dropped_samples > 0 {
+        let said = format!(
+            "by the numbers of sFlow's sources {} did not arrive, and agents say that they dropped {}",
+            counted(all.missing_samples, "sample"),
+            counted(all.dropped_samples, "sample")
+        );
+        warnings.add(Code::RecordsMissing, said);
     }
 }
