@@ -966,10 +966,6 @@ impl Field {
             Place::Icmp(_) => {
                 if value as u16 != 0 && elements::is_icmp(record) {
                     record.ports[1] = value as u16;
-                } else if value != 0
-                    && let Some(others) = others
-                {
-                    others.push(Other { number: self.number, bytes: bytes() });
                 }
             }
             Place::OtherPackets => other_way.packets = value,

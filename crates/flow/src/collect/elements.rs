@@ -118,8 +118,11 @@ pub(super) fn arrange(fields: &mut [Field], format: Format) -> Arranged {
             _ => {}
         }
     }
+    // One address of IPv4 and one of IPv6: which of the two a record is of, its values say.
+    let mut addresses = fields.iter().filter(|field| matches!(field.to, Place::Address(_)));
+    let first = addresses.next().map(|field| field.length);
+    let mut is_careful = addresses.any(|field| Some(field.length) != first);
     let mut filled = 0u64;
-    let mut is_careful = false;
     for field in &*fields {
         let needs = match field.to {
             Place::Left(_) | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Sampler | Place::Rate => true,
@@ -309,11 +312,8 @@ impl<'a> Late<'a> {
                     keep();
                 }
             }
-            Place::Icmp(_) | Place::IcmpType(_) | Place::IcmpCode(_) if !is_icmp(record) => {
-                if !is_zero {
-                    keep();
-                }
-            }
+            // Of other protocols they mean nothing.
+            Place::Icmp(_) | Place::IcmpType(_) | Place::IcmpCode(_) if !is_icmp(record) => {}
             Place::Icmp(which) => self.icmp[usize::from(which & 1)] = value as u16,
             Place::IcmpType(which) => self.icmp_parts[usize::from(which & 1)][0] = value as u8,
             Place::IcmpCode(which) => self.icmp_parts[usize::from(which & 1)][1] = value as u8,
