@@ -48,20 +48,17 @@ pub struct Row {
 impl Row {
     /// A record that came from an exporter at a time (nanoseconds since 1970), with fields that [`Record`] has no place for.
     pub fn of(record: &Record, others: &[Other<'_>], from: IpAddr, received_ns: u64) -> Row {
-        // Agents of sFlow say their own address; datagrams may come through another.
-        let agent = others
-            .iter()
-            .find(|other| record.format == Format::Sflow && element::EXPORTER.contains(&other.number));
-        let from = agent.and_then(|agent| address(agent.bytes)).unwrap_or(from);
+        // Agents of sFlow say their own address; their datagrams may come through another's.
+        let is_agent =
+            |other: &&Other<'_>| record.format == Format::Sflow && element::EXPORTER.contains(&other.number);
+        let agent = others.iter().find(is_agent).and_then(|agent| address(agent.bytes));
+        let from = agent.unwrap_or(from);
         let mut left = MOST_OTHERS;
-        let fits = others
-            .iter()
-            .filter(|other| !agent.is_some_and(|agent| agent.number == other.number))
-            .filter(|other| {
-                let fits = left.checked_sub(other.bytes.len());
-                left = fits.unwrap_or(left);
-                fits.is_some()
-            });
+        let fits = others.iter().filter(|other| !is_agent(other)).filter(|other| {
+            let fits = left.checked_sub(other.bytes.len());
+            left = fits.unwrap_or(left);
+            fits.is_some()
+        });
         let others = fits.map(|other| (other.number, other.bytes.to_vec())).collect();
         Row { record: *record, from, received_ns, others }
     }

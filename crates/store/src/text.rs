@@ -201,4 +201,21 @@ mod tests {
         }
         assert_eq!((of("time_received_ns"), of("packets")), ("7".to_owned(), "0".to_owned()));
     }
+
+    #[test]
+    fn a_sample_is_of_the_agent_that_took_it() {
+        // sFlow, one sample of IPv4 by the agent 192.0.2.9, in a datagram from elsewhere.
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+        let packet = words(&[3, 32, 100, 17, 0x0a00_0001, 0x0a00_0002, 1000, 53, 0, 0]);
+        let sample = [words(&[1, 32 + 40, 1, 5, 512, 0, 0, 3, 1 << 30, 1]), packet].concat();
+        let datagram = [words(&[5, 1, 0xc000_0209, 0, 1, 1000, 1]), sample].concat();
+        let mut lines = Vec::new();
+        Session::new(true).message(&datagram, &mut Room::of(1 << 20), &mut |record, others| {
+            json(&Row::of(record, others, [198, 51, 100, 1].into(), 7), &mut lines);
+        });
+        let read: serde_json::Value = serde_json::from_slice(&lines).expect("a line");
+        assert_eq!((&read["sampler_address"], &read["sampling_rate"]), (&"192.0.2.9".into(), &512.into()));
+        assert_eq!((&read["forwardingStatus"], &read["out_if"]), (&128.into(), &0.into()));
+        assert_eq!(read.get("exporterIPv4Address"), None);
+    }
 }

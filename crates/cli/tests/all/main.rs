@@ -10,6 +10,7 @@ mod capture;
 mod carrier;
 mod cli;
 mod clone;
+mod collect_judged;
 mod common;
 mod compare;
 mod cores;

@@ -147,7 +147,7 @@ impl Nfcapd {
     }
 
     /// Ends it. What it had to say, and the records that it got.
-    fn records(self) -> (Ran, Records) {
+    pub fn records(self) -> (Ran, Records) {
         let (said, read) = self.ended("%ts|%te|%sa|%da|%sp|%dp|%pr|%pkt|%byt|%flg|%tos");
         let mut records = Records::new();
         for line in read.lines().filter(|line| line.contains('|')) {

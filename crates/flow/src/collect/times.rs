@@ -70,7 +70,11 @@ impl Uptime {
                 // exported long after.
                 let wrapped =
                     uptime > u32::MAX.into() && four && ago_ms(uptime as u32, last as u32) < RECENT_MS;
-                let at = |value: u64| match wrapped {
+                // What would lie ahead was before the exporter began: softflowd says so of captures.
+                let ahead = |value: u64| {
+                    four && began_ms.saturating_add(value) > exported_ms.saturating_add(AHEAD_MS.into())
+                };
+                let at = |value: u64| match wrapped || ahead(value) {
                     true => before(exported_ms, ago_ms(uptime as u32, value as u32)),
                     false => plain(value),
                 };
@@ -144,6 +148,18 @@ mod tests {
         }
         assert_eq!(delta(SECONDS * 1_000_000_000, 5), SECONDS * 1_000_000_000 - 5000);
         assert_eq!([told(0), told(EARLIEST_NS - 1), told(EARLIEST_NS)], [0, 0, EARLIEST_NS]);
+    }
+
+    #[test]
+    fn what_was_before_the_exporter_began_does_not_lie_ahead() {
+        let began_ms = SECONDS * 1000;
+        let uptime = Uptime::Since { began_ms, exported_ms: began_ms + 1000 };
+        // Ten days before, as softflowd 1.1.0 has it of a capture.
+        let ago = [864_000_000u64, 863_000_000];
+        let values = ago.map(|ago| Some((1 << 32) - ago));
+        assert_eq!(uptime.pair(values), ago.map(|ago| (began_ms - ago) * 1_000_000));
+        // An hour ahead may be a clock.
+        assert_eq!(uptime.pair([Some(500), Some(3_600_000)])[1], (began_ms + 3_600_000) * 1_000_000);
     }
 
     #[test]
