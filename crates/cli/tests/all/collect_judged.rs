@@ -14,8 +14,8 @@ def set_of(number, body, pad):
     body += bytes(-len(body) % 4 if pad else 0)
     return struct.pack("!HH", number, 4 + len(body)) + body
 def uptimes():
-    # Some began before the uptime wrapped, 7 s ago; none ended after it was exported.
-    last = UP - dice.randrange(0, 20000)
+    # Some began before the uptime wrapped, 7 s ago. None ended before it: nfcapd takes these for 49.7 days later.
+    last = UP - dice.randrange(0, UP)
     return (last - dice.randrange(0, 20000)) % 2**32, last % 2**32
 def flow(v6):
     size = 16 if v6 else 4
