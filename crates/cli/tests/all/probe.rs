@@ -414,7 +414,8 @@ pub fn written(file: &str) -> Records {
     for line in lines {
         let values: BTreeMap<&str, &str> = columns.iter().copied().zip(line.split(',')).collect();
         let count = |name: &str| values[name].parse::<u64>().unwrap_or_else(|_| panic!("{name}: {line}"));
-        let ms = |name: &str| count(name) / 1_000_000;
+        // Times are empty where they are not known, and of captures that begin in 1970.
+        let ms = |name: &str| if values[name].is_empty() { 0 } else { count(name) / 1_000_000 };
         let counted = [
             count("packets"),
             count("bytes"),
