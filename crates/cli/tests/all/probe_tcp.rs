@@ -204,7 +204,7 @@ for n, s in enumerate(open_ones):
 print("sound", len(open_ones))
 # What is no message ends the connection that it comes over, and no other.
 bad = [b"GET / HTTP/1.1\r\n\r\n", struct.pack("!HH", 9, 100), struct.pack("!HHIII", 10, 3, 0, 0, 0),
-       ipfix(struct.pack("!HH", 300, 65535)), ipfix(struct.pack("!HH", 7, 4)), ipfix(struct.pack("!HHHHHH", 2, 12, 256, 1, 1, 0))]
+       ipfix(struct.pack("!HH", 300, 65535)), ipfix(struct.pack("!HH", 300, 3)), ipfix(struct.pack("!HHHHHH", 2, 12, 256, 1, 1, 0))]
 for one in bad:
     s = connect(); s.sendall(template + record(0) + one)
     assert closed(s), one
