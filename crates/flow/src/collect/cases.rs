@@ -275,7 +275,7 @@ fn uptimes_of_ipfix_count_from_when_the_exporter_says_it_began() {
         times(&[
             ipfix(&[usual_template.clone(), data.clone()]),
             ipfix(&options),
-            ipfix(&[data.clone()]),
+            ipfix(std::slice::from_ref(&data)),
             ipfix(&[set(257, &usual(2, [5000, 6000])), set(2, &template(257, &USUAL))]),
         ]),
         [[0, 0], wanted, wanted]
@@ -383,7 +383,7 @@ fn sampling_is_that_of_the_sampler_that_a_record_names() {
     for width in [1usize, 2, 4] {
         let options = v9(&[options(width as u16), said(width, &[(1, 2000), (2, 4000)])]);
         // The same before the options: nobody knows yet.
-        let messages = [v9(&[templates.clone(), data.clone()]), options, v9(&[data.clone()])];
+        let messages = [v9(&[templates.clone(), data.clone()]), options, v9(std::slice::from_ref(&data))];
         assert_eq!(rates(&messages), (vec![0, 0, 0, 0, 2000, 4000, 0, 0], 6), "{width}");
     }
     // Who names none is meant by the only one.
@@ -397,7 +397,8 @@ fn a_sampler_that_looks_at_nothing_is_none() {
     let of = |id: u64, way: u64, one_in: u64| numbers(&[(0, 4), (id, 2), (way, 2), (one_in, 4)]);
     for both in [[of(1, 1, 10_922), of(0, 2, 0)], [of(0, 2, 0), of(1, 1, 10_922)]] {
         let data = [set(2, &template(256, &USUAL)), set(256, &recent(1))];
-        let messages = [ipfix(&[options.clone()]), ipfix(&[set(512, &both.concat())]), ipfix(&data)];
+        let messages =
+            [ipfix(std::slice::from_ref(&options)), ipfix(&[set(512, &both.concat())]), ipfix(&data)];
         assert_eq!(rates(&messages), (vec![10_922], 0));
     }
 }
