@@ -256,6 +256,8 @@ pub enum Code {
     FramesUnmetered,
     /// Several packets may be counted as one, because the kernel joins them.
     FramesJoined,
+    /// Fragments count for flows without ports, because the first one of their packet is not known.
+    FragmentsUnattributed,
     /// Flow records were not sent, or nobody took them.
     RecordsUnsent,
     /// A connection to a collector broke, and was made anew.

@@ -45,6 +45,7 @@ mod probe;
 mod probe_biflow;
 mod probe_choice;
 mod probe_direction;
+mod probe_sessions;
 mod probe_tcp;
 mod probe_ways;
 mod recipes;

@@ -343,6 +343,18 @@ fn what_cannot_be_metered_is_refused() {
         .refused(&["--balance", "name a second one"]);
     run(format!("netdyno probe {capture} --max-flows 1000000000")).refused(&["--max-flows", "of memory"]);
     run("netdyno probe --on no-such-interface0").refused(&["no-such-interface0"]);
+    for (given, words) in [
+        ("--format 5 --sample 20000", ["--sample", "16383"]),
+        ("--format 5 --domain 300", ["--domain", "255"]),
+        ("--format 5 --input-index 70000", ["--input-index", "65535"]),
+        ("--active-timeout 2h -T flowDurationMicroseconds", ["--active-timeout", "since 1970"]),
+    ] {
+        run(format!("netdyno probe {capture} {given}")).refused(&words);
+    }
+    // USB: where IP begins in it nobody here knows.
+    let usb = path(&dir, "usb.pcap");
+    crate::common::write_pcap(&usb, 189, &[vec![0; 80]]);
+    run(format!("netdyno probe {usb}")).refused(&["usb.pcap", "link type 189"]);
     run(format!("netdyno probe {capture}")).ok();
 }
 
@@ -351,7 +363,8 @@ fn an_unreachable_collector_is_told() {
     let (net, dir) = (Net::new(), folder());
     let capture = many_kinds(&dir);
     let report = net.run(format!("netdyno probe {capture} --export 127.0.0.1:9 --json")).with(1).json();
-    assert!(reasons(&report)[0].contains("were refused: nobody takes them there"), "{report}");
+    assert!(reasons(&report)[0].contains("ended and were not sent"), "{report}");
+    assert!(reasons(&report)[1].contains("were refused: nobody takes them there"), "{report}");
     let collector = &metering(&report)["collectors"][0];
     assert!(number(&collector["refused_messages"]) > 0, "{report}");
 }
