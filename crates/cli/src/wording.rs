@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
 /// `--trial-duration`.
 const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balance biflow both_ways buffer buffers burst calibration \
-    capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction drop dst_mac duration \
+    capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction domain drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
-    include iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
-    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed oversize parallel pass plugin port precision preload probe quiet_time rate \
-    repetitions replace_mac resolve round_trip send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
+    include input_index iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
+    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed output_index oversize parallel pass plugin port precision preload probe quiet_time rate \
+    repetitions replace_mac resolve round_trip sample send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
     template test_address timeout \
     timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
 

@@ -154,7 +154,6 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
     let v5 = job.format == ExportFormat::V5;
     let one_layout = job.template.is_some() && v5;
     let above_16_bits = |index: u32| index > 0xffff;
-    let two_bytes = "NetFlow v5 has two bytes for it: give up to 65535, or take another `format`";
     let zero = "it is at least 1";
     hold(
         "",
@@ -212,15 +211,23 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             (
                 "sample",
                 v5 && job.sample.is_some_and(|one_in| one_in > 0x3fff),
-                "NetFlow v5 has 14 bits for it: give up to 16383, or take another `format`",
+                "NetFlow v5 has 14 bits for it: give `.sample` up to 16383, or take another `.format`",
             ),
             (
                 "domain",
                 v5 && job.domain.is_some_and(|domain| domain > 0xff),
-                "NetFlow v5 has a byte for it, the engine's number: give up to 255, or take another `format`",
+                "NetFlow v5 has a byte for it, the engine's number: give `.domain` up to 255, or take another `.format`",
             ),
-            ("input_index", v5 && job.input_index.is_some_and(above_16_bits), two_bytes),
-            ("output_index", v5 && job.output_index.is_some_and(above_16_bits), two_bytes),
+            (
+                "input_index",
+                v5 && job.input_index.is_some_and(above_16_bits),
+                "NetFlow v5 has two bytes for it: give `.input_index` up to 65535, or take another `.format`",
+            ),
+            (
+                "output_index",
+                v5 && job.output_index.is_some_and(above_16_bits),
+                "NetFlow v5 has two bytes for it: give `.output_index` up to 65535, or take another `.format`",
+            ),
             ("sample_flows", job.sample_flows == Some(0), zero),
             (
                 "sample_flows",
