@@ -206,6 +206,12 @@ pub fn before(first_ns: u64) -> u64 {
     first_ns.saturating_sub(DAY_NS) / 1_000_000_000 * 1_000_000_000
 }
 
+/// The same of an interface: in whole seconds, because messages of v9 have no others, and a message of the same second is not to be of
+/// before the start.
+pub fn just_before(now_ns: u64) -> u64 {
+    (now_ns / 1_000_000_000).saturating_sub(1) * 1_000_000_000
+}
+
 /// The times of the first and the last of something; zero before it.
 fn stretch(times_ns: &mut [u64; 2], at_ns: u64) {
     *times_ns = [if times_ns[0] == 0 { at_ns } else { times_ns[0] }, at_ns];

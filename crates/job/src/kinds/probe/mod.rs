@@ -68,7 +68,8 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
             (Some(source), begins)
         }
     };
-    let began_ns = begins.map_or_else(|| clocks::now(clocks::Clock::Realtime), meter::before);
+    let began_ns =
+        begins.map_or_else(|| meter::just_before(clocks::now(clocks::Clock::Realtime)), meter::before);
     let settings = settings(args, place.as_ref(), began_ns);
     // What is wrong with it is said before anything is begun.
     let exporter = Exporter::new(settings.clone()).context("`.template`")?;
