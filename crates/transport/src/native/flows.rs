@@ -265,6 +265,7 @@ impl Flows {
         let mut results = Results::default();
         let mut infos = Vec::new();
         let (mut last, mut first): (Option<Instant>, Option<Instant>) = (None, None);
+        let mut begun: Option<Instant> = None;
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
         let mut ended = Vec::new();
@@ -289,6 +290,7 @@ impl Flows {
             for (at, done) in all.into_iter().enumerate() {
                 last = last.into_iter().chain(done.last).max();
                 first = first.into_iter().chain(done.first).min();
+                begun = begun.into_iter().chain([done.began]).min();
                 let socket = sockets.get(at);
                 let info = socket.filter(|_| is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
                 infos.extend(info.clone());
@@ -332,12 +334,12 @@ impl Flows {
             }
         }
         let base_at = base.as_ref().map_or(began, |base| base.at);
-        // Without a warm-up a receiver's begins with the first byte: the way to the other end is not of this end's time. Of datagrams that is
-        // the first that counts.
-        let from = if self.receives && (self.warm_up.is_zero() || self.windowed) {
-            first.map_or(base_at, |first| if self.windowed { first } else { first.max(base_at) })
-        } else {
-            base_at
+        // Without a warm-up, and of datagrams, which say by themselves whether they count, a receiver's time begins with the first byte that counts:
+        // the way to the other end is not of it. Whoever begins does so with its first thread, as its schedule does.
+        let from = match (self.warm_up.is_zero() || self.windowed, self.receives) {
+            (true, true) => first.unwrap_or(base_at),
+            (true, false) => begun.map_or(base_at, |begun| begun + self.warm_up),
+            (false, _) => base_at,
         };
         results.seconds = last.map_or(0.0, |last| last.saturating_duration_since(from).as_secs_f64());
         if let Some(base) = &base {
