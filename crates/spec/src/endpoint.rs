@@ -520,6 +520,11 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 ill_rate,
                 "this test has no such load: transactions take tps, connection-rate cps, streams over TCP bps, streams of datagrams bps or pps",
             ),
+            (
+                "rate",
+                matches!(rate, Some(EndpointRate::Bits(bits)) if *bits < job.parallel.unwrap_or(1).into()),
+                "it is less than a bit a second for each connection: more, or fewer of them by `parallel`",
+            ),
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
             ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),
@@ -600,6 +605,32 @@ fn endpoint_server(job: &EndpointServer) -> Result<(), Contradiction> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What an end would make something else of without a word.
+    #[test]
+    fn what_would_be_made_smaller_is_refused() {
+        let written = |count: u64| Some(Written::of(count.to_string(), count));
+        let udp =
+            Endpoint { test: EndpointTest::UdpStream, host: "h".into(), gso: true, ..Endpoint::default() };
+        assert_eq!(Endpoint { batch: Some(44), ..udp.clone() }.check(), Ok(()));
+        let all = [
+            (Endpoint { batch: Some(65), ..udp.clone() }, "batch"),
+            (Endpoint { batch: Some(45), ..udp.clone() }, "batch"),
+            (Endpoint { batch: Some(64), size: written(1024), ..udp.clone() }, "batch"),
+            (Endpoint { remote_send_buffer: written(1 << 31), ..udp.clone() }, "remote_send_buffer"),
+            (
+                Endpoint {
+                    parallel: Some(8),
+                    rate: Some(Written::of("7bps".into(), EndpointRate::Bits(7))),
+                    ..udp.clone()
+                },
+                "rate",
+            ),
+        ];
+        for (job, member) in all {
+            assert_eq!(job.check().expect_err(member).member, member, "{job:?}");
+        }
+    }
 
     #[test]
     fn loads_and_confidences_are_read_as_people_write_them() {

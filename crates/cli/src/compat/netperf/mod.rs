@@ -366,6 +366,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_passphrase_that_a_message_has_no_room_for_is_refused_and_not_cut() {
+        let words = ["-Z", &"x".repeat(601)].map(OsString::from);
+        let said = options::read(texts(&words).expect("text")).expect_err("too long").to_string();
+        assert_eq!(said, "-Z: a passphrase has 1 to 600 bytes");
+        assert!(asked(&format!("-Z {}", "x".repeat(600))).passphrase.is_some());
+    }
+
     /// What is shown of a test of so many seconds at these moments: their lengths in ms.
     fn shown(line: &str, moments: &[(u64, bool)]) -> Vec<u128> {
         let interim = Interims::new(&asked(line));

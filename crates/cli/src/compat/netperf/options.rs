@@ -248,7 +248,13 @@ pub fn read(words: VecDeque<String>) -> Result<Asked> {
             'v' => o.verbosity = size("v", text, 9)?,
             'f' => o.unit = Some(unit(text)?),
             'B' => o.brand = printable(text),
-            'Z' => o.passphrase = Some(text.to_owned()),
+            'Z' => {
+                // As much of it as a message has room for would be another one.
+                if text.is_empty() || text.len() > 600 {
+                    bail!("-Z: a passphrase has 1 to 600 bytes");
+                }
+                o.passphrase = Some(text.to_owned());
+            }
             // More is not said than is said anyway.
             'd' => {}
             'D' => o.interim = Some(interim(text)?),
