@@ -384,8 +384,8 @@ impl Data {
         self.omitting
     }
 
-    /// Ends sending and counting, and waits for the threads to have done so.
-    pub fn finish(&mut self) {
+    /// Ends sending, and the time that counts. What has arrived by now may still be read.
+    pub fn halt(&mut self) {
         if self.ended.is_some() {
             return;
         }
@@ -407,16 +407,27 @@ impl Data {
         self.ended = Some(ended);
         let _ = self.window.set(ended);
         self.stop.set();
+        self.wait(|live| live.stream.sender);
+    }
+
+    /// Ends sending and counting, and waits for the threads to have done so.
+    pub fn finish(&mut self) {
+        self.halt();
+        self.wait(|_| true);
+        for live in &mut self.all {
+            live.over = Some(live.mark());
+        }
+    }
+
+    /// Waits for the threads of these streams.
+    fn wait(&mut self, which: impl Fn(&Live) -> bool) {
         let deadline = Instant::now() + ENDS;
-        while self.all.iter().any(|live| live.thread.is_some() && live.done.is_none()) {
+        while self.all.iter().any(|live| which(live) && live.thread.is_some() && live.done.is_none()) {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.ends.1.recv_timeout(left) {
                 Ok((index, done, cpu)) => self.note(index, done, cpu),
                 Err(_) => break,
             }
-        }
-        for live in &mut self.all {
-            live.over = Some(live.mark());
         }
     }
 
