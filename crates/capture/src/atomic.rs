@@ -72,6 +72,31 @@ impl AtomicFile {
         }
     }
 
+    /// The same, but it does not wait: `None` of a named pipe that nobody has open to read.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::create`].
+    pub fn create_if_read(path: &Path) -> io::Result<Option<AtomicFile>> {
+        use std::os::unix::fs::FileTypeExt;
+        let resolved = report::place::resolve(path)?;
+        match look(&resolved) {
+            Ok(data) if data.file_type().is_fifo() => {
+                let file = match open_as(&resolved, &data, OFlags::NONBLOCK) {
+                    Ok(file) => file,
+                    Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+                        return Ok(None);
+                    }
+                    Err(error) => return Err(error),
+                };
+                // Whoever reads slowly is waited for.
+                let flags = rustix::fs::fcntl_getfl(&file)?;
+                rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+                Ok(Some(AtomicFile { file, names: None }))
+            }
+            _ => AtomicFile::create(path).map(Some),
+        }
+    }
+
     /// A file that grows under its own name, for who reads it meanwhile; what it had is gone. With `new` there must be none.
     ///
     /// # Errors
@@ -174,11 +199,13 @@ fn look(path: &Path) -> io::Result<Metadata> {
 
 /// Opens what is not a regular file, if it still is what was looked at: meanwhile another might have put a link there.
 fn open_directly(path: &Path, seen: &Metadata) -> io::Result<File> {
+    open_as(path, seen, OFlags::empty())
+}
+
+fn open_as(path: &Path, seen: &Metadata, flags: OFlags) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true);
-    if !is_of_the_kernel(path) {
-        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
-    }
+    let follows = if is_of_the_kernel(path) { OFlags::empty() } else { OFlags::NOFOLLOW };
+    options.write(true).custom_flags((flags | follows).bits() as i32);
     let file = options.open(path)?;
     let data = file.metadata()?;
     if (data.dev(), data.ino()) != (seen.dev(), seen.ino()) {

@@ -1,5 +1,6 @@
 //! The settings that libraries speak of, in the words of the command line.
 
+use clap::CommandFactory as _;
 use report::worded;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
 /// `--trial-duration`.
 const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balance biflow both_ways buffer buffers burst calibration \
-    capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction drop dst_mac duration \
+    capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction domain drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
-    include iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
-    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed oversize parallel pass plugin port precision preload probe quiet_time rate \
-    repetitions replace_mac resolve round_trip send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
+    include input_index iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
+    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed output_index oversize parallel pass plugin port precision preload probe quiet_time rate \
+    repetitions replace_mac resolve round_trip sample send_to server share_port short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
     template test_address timeout \
     timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
 
@@ -89,7 +90,23 @@ fn option(setting: &str) -> Option<String> {
     let otherwise = OTHERWISE.iter().find(|(name, _)| *name == setting).map(|(_, typed)| (*typed).to_owned());
     let alike =
         || ALIKE.split(' ').any(|name| name == setting).then(|| format!("--{}", setting.replace('_', "-")));
-    otherwise.or_else(alike)
+    otherwise.or_else(alike).or_else(|| member(setting))
+}
+
+/// What contradicts itself in a job is called by its member, of which no text of a library need speak.
+fn member(setting: &str) -> Option<String> {
+    let name = setting.strip_prefix("endpoint.").unwrap_or(setting);
+    // What is typed by its place.
+    if name == "host" {
+        return Some("HOST".to_owned());
+    }
+    let long = name.replace('_', "-");
+    is_an_option(&crate::cli::Cli::command(), &long).then(|| format!("--{long}"))
+}
+
+fn is_an_option(command: &clap::Command, long: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(long))
+        || command.get_subcommands().any(|below| is_an_option(below, long))
 }
 
 #[cfg(test)]
@@ -200,6 +217,10 @@ mod tests {
     fn jobs_of_a_file_are_spoken_of_as_in_the_file() {
         assert_eq!(typed("lower `.rate`, or `.preload: false`"), "lower --rate, or --stream");
         assert_eq!(said("lower `.rate`"), "lower --rate");
+        // Members that only contradictions name.
+        assert_eq!(typed("`.receive_method`: no"), "--receive-method: no");
+        assert_eq!(typed("`.endpoint.host`: where?"), "HOST: where?");
+        assert_eq!(typed("`.gz` and `.nothing_like_it`"), "`.gz` and `.nothing_like_it`");
         let beside = worded("give it `.cores`, or `.no_real_time`", of_the_drop_in);
         assert_eq!(beside, "give it --cores of `netdyno replay`, or --no-real-time");
         as_in_a_file();

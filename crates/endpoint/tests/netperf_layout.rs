@@ -303,6 +303,9 @@ fn the_banner_says_what_is_done_and_how() {
         ("TCP_CC", Flow::ConnectEach, "TCP Connect/Close TEST"),
         ("OMNI", Flow::Transact, "OMNI Send|Recv TEST"),
         ("OMNI", Flow::Receive, "OMNI Receive TEST"),
+        // netperf 2.7.1's direction_to_str.
+        ("OMNI", Flow::TransactEach, "OMNI Connect|Send|Recv TEST"),
+        ("OMNI", Flow::ConnectEach, "OMNI Connection TEST"),
     ];
     for (test, flow, title) in titles {
         assert_eq!(layout::title(test, flow, Transport::Tcp), title);

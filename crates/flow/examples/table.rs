@@ -11,7 +11,13 @@ const BATCH: u64 = 256;
 
 fn main() {
     for bits in [10, 16, 20, 23] {
-        let limits = Limits { flows: 10_000_000, active_ns: HOUR_NS, idle_ns: HOUR_NS, ended_ns: None };
+        let limits = Limits {
+            flows: 10_000_000,
+            active_ns: HOUR_NS,
+            idle_ns: HOUR_NS,
+            ended_ns: None,
+            ..Limits::default()
+        };
         let (mut table, mut walk) = (Table::new(limits), Walk::new(Choice::default()));
         let packets = if bits > 22 { 30_000_000 } else { 10_000_000 };
         // Ethernet, IPv4 and UDP; the source address is filled in.

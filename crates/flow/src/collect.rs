@@ -5,13 +5,34 @@
 
 use crate::element::{self, Kind, Number};
 use crate::packet::{self, Choice, Walk};
-use crate::record::{Format, Other, OtherWay, Record, time_ns, unsigned};
+use crate::record::{Format, Other, OtherWay, Record, unsigned};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+mod asides;
+#[cfg(test)]
+mod cases;
+mod elements;
+mod room;
+mod samplers;
+mod sequence;
 mod sflow;
 #[cfg(test)]
 mod tests;
+mod times;
+mod totals;
+mod waiting;
+
+pub use asides::Asides;
+pub use room::{MOST_EXPORTERS, Room};
+
+use elements::{Beside, other_place, place};
+use room::Lent;
+use samplers::{Known, Note};
+use sequence::{Holds, MOST_MESSAGE, NEVER, Sequence, Tally, Verdict};
+use times::Uptime;
+use totals::{Totals, When};
+use waiting::{MOST_WAITING, Set, Waiting};
 
 /// Templates of a domain; an exporter has some.
 const MOST_TEMPLATES: usize = 2048;
@@ -19,10 +40,12 @@ const MOST_TEMPLATES: usize = 2048;
 const MOST_FIELDS: usize = 1024;
 /// Domains of an exporter.
 const MOST_DOMAINS: usize = 1024;
-/// Bytes of sets that wait for their templates.
-const MOST_WAITING: usize = 64 << 10;
-/// A gap of more is no loss: the exporter began anew.
-const RESTART: u32 = 1 << 24;
+/// A template that was neither sent again nor used for so long is forgotten: four times what exporters leave between two (30 minutes).
+const TEMPLATE_S: u32 = 7_200;
+/// So is a domain that says nothing.
+const DOMAIN_S: u32 = 7_200;
+/// What a domain takes at first, about.
+const DOMAIN: usize = 2 * size_of::<Domain>() + Sequence::BYTES;
 
 /// What was read of an exporter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,16 +70,24 @@ pub struct Counters {
     pub missing_records: u64,
     /// or messages (v9, sFlow).
     pub missing_messages: u64,
+    /// Records (IPFIX) that did not arrive, or arrived in sets that could not be read: which of the two nobody knows.
+    pub uncounted_records: u64,
     /// Messages that came behind later ones; what they hold is not missing.
     pub late_messages: u64,
-    /// Exporters that began to count anew.
+    /// Messages whose numbers had come already,
+    pub duplicate_messages: u64,
+    /// and records of flows in them, which are among `records`.
+    pub duplicate_records: u64,
+    /// Exporters that began to count anew. What was lost around it is not known.
     pub restarts: u64,
     /// Templates and domains that had no room.
     pub refused: u64,
-    /// Records, packets and bytes that the exporters say they did not send (`notSent...TotalCount`).
+    /// Records, packets and bytes that the exporters say they did not send (`notSent...TotalCount`), since they were listened to.
     pub unsent: [u64; 3],
-    /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
+    /// Packets that they say they did not meter (`ignoredPacketTotalCount`), since then.
     pub ignored_packets: u64,
+    /// What else is to be known of what came.
+    pub asides: Asides,
 }
 
 impl Counters {
@@ -83,34 +114,34 @@ impl Counters {
             lost_sets: of(a.lost_sets, b.lost_sets),
             missing_records: of(a.missing_records, b.missing_records),
             missing_messages: of(a.missing_messages, b.missing_messages),
+            uncounted_records: of(a.uncounted_records, b.uncounted_records),
             late_messages: of(a.late_messages, b.late_messages),
+            duplicate_messages: of(a.duplicate_messages, b.duplicate_messages),
+            duplicate_records: of(a.duplicate_records, b.duplicate_records),
             restarts: of(a.restarts, b.restarts),
             refused: of(a.refused, b.refused),
             unsent: [0, 1, 2].map(|at: usize| of(a.unsent[at], b.unsent[at])),
             ignored_packets: of(a.ignored_packets, b.ignored_packets),
+            asides: a.asides.with(&b.asides, of),
         }
     }
 }
 
-/// Memory that sessions may still take, in bytes, together: for templates, domains, and sets that wait. Who receives from anybody
-/// cannot keep all that anybody sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room(usize);
-
-impl Room {
-    /// So many bytes.
-    pub fn of(bytes: usize) -> Room {
-        Room(bytes)
-    }
-
-    fn take(&mut self, bytes: usize) -> bool {
-        let left = self.0.checked_sub(bytes);
-        self.0 = left.unwrap_or(self.0);
-        left.is_some()
-    }
-
-    fn give_back(&mut self, bytes: usize) {
-        self.0 += bytes;
+impl Counters {
+    /// What numbers say now in place of what they said before.
+    fn numbers(&mut self, format: Format, before: Tally, now: Tally) {
+        let put =
+            |sum: &mut u64, before: u64, now: u64| *sum = sum.saturating_add(now).saturating_sub(before);
+        let missing = match format {
+            Format::V5 | Format::Ipfix => &mut self.missing_records,
+            Format::V9 | Format::Sflow => &mut self.missing_messages,
+        };
+        put(missing, before.missing, now.missing);
+        put(&mut self.uncounted_records, before.uncounted, now.uncounted);
+        put(&mut self.late_messages, before.late, now.late);
+        put(&mut self.duplicate_messages, before.duplicates, now.duplicates);
+        put(&mut self.duplicate_records, before.duplicate_records, now.duplicate_records);
+        put(&mut self.restarts, before.restarts, now.restarts);
     }
 }
 
@@ -120,42 +151,56 @@ pub struct Session {
     domains: HashMap<(Format, u32), Domain, foldhash::fast::RandomState>,
     counters: Counters,
     walk: Option<Box<Walk>>,
-    room: Room,
-    /// Of that, what it has taken.
-    taken: usize,
+    /// What it has taken of the room, which it has while it reads a message.
+    room: Lent,
+    /// Bytes of sets that wait, with what keeping them costs.
+    waiting: usize,
+    /// The message that is read.
+    current: Current,
+    /// When that came, and the first one, in nanoseconds since 1970; 0: nobody says it.
+    now_ns: u64,
+    began_ns: u64,
     /// Its messages come over a connection: none is lost, none overtakes another.
     connection: bool,
     /// Fields without a place in the record, in the order of the template.
     keeps_others: bool,
+    /// What agents of sFlow number and lose.
+    sources: sflow::Sources,
+}
+
+/// What is known of the message that is read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Current {
+    /// Tells it from others of the session.
+    message: u32,
+    /// Its own number.
+    number: u32,
+    /// What tells its content from others'.
+    print: u32,
+    /// Its domain, and that it had come already.
+    followed: Option<((Format, u32), Verdict)>,
+    /// Records of flows and of options that were read meanwhile, and came in messages before it.
+    waited: [u64; 2],
+    /// Some of its sets were given up at once.
+    spoiled: bool,
 }
 
 #[derive(Debug, Default)]
 struct Domain {
-    templates: BTreeMap<u16, Template>,
-    /// The last message's number, and what it held.
-    last: Option<(u32, Holds)>,
-    /// Ways of counting that this exporter does not have: see [`Session::follow`].
-    not_its_way: u8,
-    sampling: u32,
-    waiting: Vec<(u16, Head, Vec<u8>)>,
-    waiting_bytes: usize,
-    unsent: [u64; 3],
-    ignored: u64,
+    templates: BTreeMap<u16, Kept>,
+    sequence: Sequence,
+    known: Known,
+    waiting: Waiting,
+    totals: Totals,
+    /// When its latest message came, in seconds.
+    heard_s: u32,
 }
 
-/// By how much a message raises the number.
-#[derive(Debug, Clone, Copy)]
-struct Holds {
-    /// All that count: records, those of options among them; or the message itself.
-    records: u32,
-    /// Records of flows.
-    flows: u32,
-}
-
-impl Holds {
-    fn of(count: u32) -> Holds {
-        Holds { records: count, flows: count }
-    }
+/// A template, and when it was sent or used last, in seconds.
+#[derive(Debug)]
+struct Kept {
+    template: Template,
+    used_s: u32,
 }
 
 /// What a message says ahead of its records.
@@ -164,8 +209,7 @@ struct Head {
     format: Format,
     domain: u32,
     exported_ns: u64,
-    /// When the exporter began, in milliseconds since 1970.
-    began_ms: u64,
+    uptime: Uptime,
 }
 
 #[derive(Debug, Clone)]
@@ -182,8 +226,13 @@ struct Template {
     tells_all: bool,
     /// Its records are of both directions (RFC 5103).
     both_ways: bool,
-    /// So many fields of options say whose they are.
+    /// Some of its fields could be meant for the same, or depend on others: see [`elements`].
+    is_careful: bool,
+    /// Its records are options, and so many of their fields say whose they are.
+    is_options: bool,
     scopes: usize,
+    /// They say what records are read by: see [`samplers`].
+    is_heeded: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -209,6 +258,12 @@ enum Place {
     Octets,
     Uptime(u8),
     Time(u8),
+    /// Before the message was sent.
+    Delta(u8),
+    /// Between first and last, where one of them is not said.
+    Duration,
+    /// When the exporter began.
+    Init,
     Interface(u8),
     System(u8),
     Prefix(u8),
@@ -218,8 +273,15 @@ enum Place {
     EndReason,
     /// Whether packets arrived or left.
     Direction,
-    Sampling,
-    Icmp,
+    /// One packet in how many was looked at, and by which sampler.
+    Rate,
+    Sampler,
+    /// Type and code of ICMP and ICMPv6.
+    Icmp(u8),
+    IcmpType(u8),
+    IcmpCode(u8),
+    /// Octets and packets as they left, where what came in is said, too.
+    Left(u8),
     /// Of the other direction.
     OtherPackets,
     OtherOctets,
@@ -265,10 +327,14 @@ impl Session {
             domains: HashMap::default(),
             counters: Counters::default(),
             walk: None,
-            room: Room(0),
-            taken: 0,
+            room: Lent::none(),
+            waiting: 0,
+            current: Current::default(),
+            now_ns: 0,
+            began_ns: 0,
             connection: false,
             keeps_others,
+            sources: sflow::Sources::default(),
         }
     }
 
@@ -282,9 +348,27 @@ impl Session {
         self.counters.malformed += 1;
     }
 
+    /// It is now so many nanoseconds since 1970: templates and what waits for them have ages, and totals a beginning. Without it
+    /// nothing is too old.
+    pub fn at(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        if self.began_ns == 0 {
+            self.began_ns = now_ns;
+        }
+    }
+
+    fn now_s(&self) -> u32 {
+        u32::try_from(self.now_ns / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+
     /// Forgets the exporter, and gives back the room that it took.
     pub fn end(self, room: &mut Room) {
-        room.give_back(self.taken);
+        room.give_back(self.room.taken);
+    }
+
+    /// What it has taken of the room, in bytes.
+    pub fn taken(&self) -> usize {
+        self.room.taken
     }
 
     /// What was read so far.
@@ -292,20 +376,84 @@ impl Session {
         &self.counters
     }
 
+    /// Has something done with the room, which is lent for it.
+    fn lend<T>(&mut self, room: &mut Room, work: impl FnOnce(&mut Session) -> T) -> T {
+        self.room.room = std::mem::replace(room, Room::none());
+        let done = work(self);
+        *room = std::mem::replace(&mut self.room.room, Room::none());
+        done
+    }
+
     /// Reads a message; each record goes to `each`, one of both directions as a record each. What is kept
     /// of it takes of `room`.
     pub fn message(&mut self, bytes: &[u8], room: &mut Room, each: &mut impl FnMut(&Record, &[Other<'_>])) {
-        // Lent for this message, so that all that reads it knows how much may be kept.
-        self.room = std::mem::replace(room, Room(0));
-        let with_own = self.room.0 + self.taken;
-        self.read(bytes, each);
-        self.taken = with_own.saturating_sub(self.room.0);
-        *room = std::mem::replace(&mut self.room, Room(0));
+        self.lend(room, |session| session.read(bytes, each));
+    }
+
+    /// Forgets what is too old by the time that [`Session::at`] said: to be called each minute or so.
+    pub fn age(&mut self, room: &mut Room) {
+        self.lend(room, Session::forget_old);
+    }
+
+    /// Forgets all that it keeps of the exporter, because others have no room; what goes is counted.
+    pub fn give_way(&mut self, room: &mut Room) {
+        self.lend(room, |session| {
+            let domains = std::mem::take(&mut session.domains);
+            for domain in domains.values() {
+                session.counters.refused += 1 + domain.templates.len() as u64;
+                session.forget(domain);
+            }
+        });
+    }
+
+    fn forget_old(&mut self) {
+        let now_s = self.now_s();
+        // Over a connection templates hold until they are withdrawn.
+        let is_old = |since_s: u32, most: u32| !self.connection && now_s.saturating_sub(since_s) >= most;
+        let mut gone = Vec::new();
+        for (key, domain) in &mut self.domains {
+            if is_old(domain.heard_s, DOMAIN_S) {
+                gone.push(*key);
+                continue;
+            }
+            let room = &mut self.room;
+            domain.templates.retain(|_, known| {
+                let stays = !is_old(known.used_s, TEMPLATE_S);
+                if !stays {
+                    room.give_back(known.template.bytes());
+                }
+                stays
+            });
+            for bytes in domain.waiting.age(now_s) {
+                room.give_back(bytes);
+                self.waiting = self.waiting.saturating_sub(bytes);
+                self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(1);
+                self.counters.lost_sets += 1;
+            }
+        }
+        for key in gone {
+            if let Some(domain) = self.domains.remove(&key) {
+                self.forget(&domain);
+            }
+        }
+    }
+
+    /// Gives back what a domain took.
+    fn forget(&mut self, domain: &Domain) {
+        let (waiting, sets) = domain.waiting.all();
+        self.waiting = self.waiting.saturating_sub(waiting);
+        self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(sets);
+        self.counters.lost_sets += sets;
+        let templates: usize = domain.templates.values().map(|known| known.template.bytes()).sum();
+        self.room.give_back(DOMAIN + waiting + templates + domain.totals.bytes() + domain.sequence.charged);
     }
 
     fn read(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) {
         self.counters.messages += 1;
         self.counters.bytes += bytes.len() as u64;
+        let message = if self.current.message >= MOST_MESSAGE { 1 } else { self.current.message + 1 };
+        self.current = Current { message, print: print(bytes), ..Current::default() };
+        let records = self.counters.records;
         let version = bytes.first_chunk::<2>().map(|two| u16::from_be_bytes(*two));
         let read = match version {
             Some(5) => self.v5(bytes, each),
@@ -318,11 +466,22 @@ impl Session {
         if read.is_err() {
             self.counters.malformed += 1;
         }
+        if let Some((key, Verdict::Duplicate)) = self.current.followed {
+            self.twice(key, self.counters.records - records);
+        }
+    }
+
+    /// The message had come already, and so had what it held.
+    fn twice(&mut self, (format, number): (Format, u32), records: u64) {
+        let Some(domain) = self.domains.get_mut(&(format, number)) else { return };
+        let before = domain.sequence.tally();
+        domain.sequence.held(records.saturating_sub(self.current.waited[0]));
+        domain.waiting.twice(self.current.message);
+        self.counters.numbers(format, before, domain.sequence.tally());
     }
 
     fn domain(&mut self, key: (Format, u32)) -> Option<&mut Domain> {
-        if !self.domains.contains_key(&key)
-            && (self.domains.len() >= MOST_DOMAINS || !self.room.take(2 * size_of::<Domain>()))
+        if !self.domains.contains_key(&key) && (self.domains.len() >= MOST_DOMAINS || !self.room.take(DOMAIN))
         {
             self.counters.refused += 1;
             return None;
@@ -332,39 +491,27 @@ impl Session {
 
     /// Compares a message's number with the one that was expected.
     fn follow(&mut self, key: (Format, u32), number: u32, holds: Holds) {
-        if self.domain(key).is_none() {
-            return;
-        }
+        let (now_s, print) = (self.now_s(), self.current.print);
+        let Some(domain) = self.domain(key) else { return };
+        domain.heard_s = now_s;
+        let before = domain.sequence.tally();
+        let verdict = domain.sequence.arrive(number, &Holds { print, ..holds }, key.0 == Format::Ipfix);
+        self.current.followed = Some((key, verdict));
         let Some(domain) = self.domains.get_mut(&key) else { return };
-        let Some((last, held)) = domain.last.replace((number, holds)) else { return };
-        let step = number.wrapping_sub(last);
-        // What it is raised by from one message to the next, as exporters have it: the last one's records, with those of options
-        // (RFC 7011) or without; or this one's (softflowd).
-        let ways = [held.records, held.flows, holds.records, holds.flows];
-        let fits = ways.iter().rev().fold(0u8, |fits, way| fits << 1 | u8::from(*way == step));
-        let ways_left = if key.0 == Format::Ipfix { !domain.not_its_way & 0xf } else { 1 };
-        if fits & ways_left != 0 {
-            domain.not_its_way |= !fits & 0xf;
+        let now = domain.sequence.tally();
+        if now == before {
             return;
         }
-        let way = ways.get(ways_left.trailing_zeros() as usize).copied().unwrap_or(held.records);
-        let gap = step.wrapping_sub(way);
-        let behind = way.wrapping_sub(step);
-        let missing = match key.0 {
-            Format::V5 | Format::Ipfix => &mut self.counters.missing_records,
-            Format::V9 | Format::Sflow => &mut self.counters.missing_messages,
-        };
-        if gap < RESTART {
-            *missing += u64::from(gap);
-        } else if behind < RESTART && number != 0 {
-            self.counters.late_messages += 1;
-            *missing = missing.saturating_sub(holds.records.into());
-            // What is expected is what follows the latest.
-            domain.last = Some((last, held));
-        } else {
-            domain.not_its_way = 0;
-            self.counters.restarts += 1;
+        self.counters.numbers(key.0, before, now);
+        // What is remembered of holes takes room, and without it they are forgotten.
+        let charged = domain.sequence.charged;
+        let mut bytes = domain.sequence.bytes();
+        if bytes > charged && !self.room.take(bytes - charged) {
+            domain.sequence.shrink();
+            bytes = domain.sequence.bytes().min(charged);
         }
+        self.room.give_back(charged.saturating_sub(bytes));
+        domain.sequence.charged = bytes;
     }
 
     fn v5(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -376,17 +523,18 @@ impl Session {
         if !(1..=30).contains(&count) {
             return Err(Malformed);
         }
-        self.follow((Format::V5, domain), number, Holds::of(count.into()));
+        self.follow((Format::V5, domain), number, Holds::of(count.into()).up(uptime).exported(seconds));
         let exported_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns.min(999_999_999));
-        let began_ms = (exported_ns / 1_000_000).wrapping_sub(u64::from(uptime));
-        let sampling = u32::from(sampling & 0x3fff).max(1);
+        let uptime = Uptime::At { exported_ms: exported_ns / 1_000_000, uptime_ms: uptime };
+        // Zero is what exporters write who do not know of sampling.
+        let sampling = u32::from(sampling & 0x3fff);
         for _ in 0..count {
             let record: &[u8; 48] = cursor.take(48)?.first_chunk().ok_or(Malformed)?;
             let u16_at = |at: usize| u16::from_be_bytes([record[at], record[at + 1]]);
             let u32_at =
                 |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
             let address = |at: usize| Some(IpAddr::V4(Ipv4Addr::from_bits(u32_at(at))));
-            let time = |at: usize| began_ms.wrapping_add(u32_at(at).into()).saturating_mul(1_000_000);
+            let time = |at: usize| uptime.at(u32_at(at).into());
             let record = Record {
                 addresses: [address(0), address(4)],
                 next_hop: address(8).filter(|hop| !hop.is_unspecified()),
@@ -403,6 +551,7 @@ impl Session {
                 ..Record::blank(Format::V5, domain, exported_ns, sampling)
             };
             self.counters.records += 1;
+            self.counters.asides.unknown_sampling += u64::from(sampling == 0);
             each(&record, &[]);
         }
         Ok(())
@@ -412,15 +561,16 @@ impl Session {
         let mut cursor = Cursor(bytes);
         let (_, _count) = (cursor.u16()?, cursor.u16()?);
         let (uptime, seconds, number, domain) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
-        self.follow((Format::V9, domain), number, Holds::of(1));
+        self.current.number = number;
+        self.follow((Format::V9, domain), number, Holds::of(1).up(uptime).exported(seconds));
         let exported_ns = u64::from(seconds) * 1_000_000_000;
         let head = Head {
             format: Format::V9,
             domain,
             exported_ns,
-            began_ms: (u64::from(seconds) * 1000).wrapping_sub(u64::from(uptime)),
+            uptime: Uptime::At { exported_ms: u64::from(seconds) * 1000, uptime_ms: uptime },
         };
-        self.sets(cursor, head, each).map(|_| ())
+        self.sets(cursor, head, each)
     }
 
     fn ipfix(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -433,30 +583,36 @@ impl Session {
             format: Format::Ipfix,
             domain,
             exported_ns: u64::from(seconds) * 1_000_000_000,
-            began_ms: 0,
+            uptime: Uptime::Unknown,
         };
         let before = [self.counters.records, self.counters.options];
+        self.current.number = number;
         let read = self.sets(rest, head, each);
-        let flows = (self.counters.records - before[0]) as u32;
-        let records = flows + (self.counters.options - before[1]) as u32;
-        self.follow((Format::Ipfix, domain), number, Holds { records, flows });
-        // How many records wait for their template is not known, nor then the next message's number.
-        if read.unwrap_or(0) > 0
-            && let Some(domain) = self.domains.get_mut(&(Format::Ipfix, domain))
-        {
-            domain.last = None;
-        }
-        read.map(|_| ())
+        // What had waited, and was read meanwhile, is of other messages.
+        let [flows, options] = [
+            self.counters.records - before[0] - self.current.waited[0],
+            self.counters.options - before[1] - self.current.waited[1],
+        ]
+        .map(|count| count as u32);
+        let key = (Format::Ipfix, domain);
+        let (message, spoiled) = (self.current.message, self.current.spoiled || read.is_err());
+        let unread = match self.domains.get_mut(&key) {
+            Some(domain) => domain.waiting.rest_of(message, spoiled),
+            None if spoiled => NEVER,
+            None => 0,
+        };
+        let holds = Holds { flows, unread, ..Holds::of(flows + options) };
+        self.follow(key, number, holds.exported(seconds));
+        read
     }
 
-    /// Reads sets. How many there were that nobody can read yet.
+    /// Reads sets.
     fn sets(
         &mut self,
         mut cursor: Cursor<'_>,
         head: Head,
         each: &mut impl FnMut(&Record, &[Other<'_>]),
-    ) -> Result<usize, Malformed> {
-        let mut unknown = 0;
+    ) -> Result<(), Malformed> {
         // What is left may be padding.
         while cursor.0.len() >= 4 {
             let (number, length) = (cursor.u16()?, cursor.u16()?);
@@ -465,11 +621,12 @@ impl Session {
             match (head.format, number) {
                 (Format::V9, 0) | (Format::Ipfix, 2) => self.templates(body, head, false, each)?,
                 (Format::V9, 1) | (Format::Ipfix, 3) => self.templates(body, head, true, each)?,
-                (_, 256..) => unknown += usize::from(!self.data(number, body, head, each)?),
-                _ => return Err(Malformed),
+                (_, 256..) => self.data(number, body, head, each)?,
+                // Reserved (RFC 3954, 5.1, and RFC 7011, 3.3.2): what stands in it nobody knows, but where the next set begins.
+                _ => self.counters.asides.reserved_sets += 1,
             }
         }
-        Ok(unknown)
+        Ok(())
     }
 
     fn templates(
@@ -502,9 +659,9 @@ impl Session {
                 (true, _) if count == 0 => (0, 0),
                 (true, _) => (count, usize::from(cursor.u16()?)),
             };
-            let template = Template::read(&mut cursor, fields, scopes, head.format)?;
+            let template = Template::read(&mut cursor, fields, options.then_some(scopes), head.format)?;
             self.counters.templates += 1;
-            self.keep(number, template, head, each)?;
+            self.keep(number, template, head, each);
         }
         Ok(())
     }
@@ -513,10 +670,10 @@ impl Session {
         let domain = self.domains.get_mut(&(head.format, head.domain)).filter(|_| self.connection);
         let Some(domain) = domain else { return };
         let room = &mut self.room;
-        domain.templates.retain(|_, template| {
-            let stays = (template.scopes > 0) != options;
+        domain.templates.retain(|_, known| {
+            let stays = known.template.is_options != options;
             if !stays {
-                room.give_back(template.bytes());
+                room.give_back(known.template.bytes());
             }
             stays
         });
@@ -529,79 +686,132 @@ impl Session {
         template: Option<Template>,
         head: Head,
         each: &mut impl FnMut(&Record, &[Other<'_>]),
-    ) -> Result<(), Malformed> {
-        let key = (head.format, head.domain);
+    ) {
+        let (key, used_s) = ((head.format, head.domain), self.now_s());
         if self.domain(key).is_none() {
-            return Ok(());
+            return;
         }
-        let Some(domain) = self.domains.get_mut(&key) else { return Ok(()) };
+        let Some(domain) = self.domains.get_mut(&key) else { return };
         let Some(template) = template else {
             // A withdrawal (RFC 7011, 8.1) means nothing over UDP, where messages may overtake each other (8.4).
             if self.connection
-                && let Some(template) = domain.templates.remove(&number)
+                && let Some(known) = domain.templates.remove(&number)
             {
-                self.room.give_back(template.bytes());
+                self.room.give_back(known.template.bytes());
             }
-            return Ok(());
+            return;
         };
-        let before = domain.templates.get(&number).map(Template::bytes);
+        let before = domain.templates.get(&number).map(|known| known.template.bytes());
         self.room.give_back(before.unwrap_or(0));
         let full = before.is_none() && domain.templates.len() >= MOST_TEMPLATES;
         if full || !self.room.take(template.bytes()) {
             self.counters.refused += 1;
             // The one that was there is of another kind now.
             domain.templates.remove(&number);
-            return Ok(());
+            return;
         }
-        domain.templates.insert(number, template);
-        let (ready, rest) =
-            std::mem::take(&mut domain.waiting).into_iter().partition(|(id, ..)| *id == number);
-        domain.waiting = rest;
-        domain.waiting_bytes = domain.waiting.iter().map(|(_, _, bytes)| bytes.len()).sum();
-        let ready: Vec<(u16, Head, Vec<u8>)> = ready;
-        for (number, head, body) in ready {
-            self.room.give_back(body.len());
-            self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(1);
-            self.data(number, &body, head, each)?;
+        domain.templates.insert(number, Kept { template, used_s });
+        for set in domain.waiting.take(number) {
+            self.read_late(number, &set, each);
         }
-        Ok(())
     }
 
-    /// Reads records. False: their template is not known, and they wait for it.
+    /// Reads a set that has waited for its template, which is there now.
+    fn read_late(&mut self, number: u16, set: &Set, each: &mut impl FnMut(&Record, &[Other<'_>])) {
+        let bytes = Set::bytes(set.body.len());
+        self.room.give_back(bytes);
+        self.waiting = self.waiting.saturating_sub(bytes);
+        self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(1);
+        let before = [self.counters.records, self.counters.options];
+        let read = self.data(number, &set.body, set.head, each);
+        if read.is_err() {
+            // It is the message that it came in that cannot be read to its end.
+            self.counters.malformed += 1;
+        }
+        let key = (set.head.format, set.head.domain);
+        let [flows, options] = [self.counters.records - before[0], self.counters.options - before[1]];
+        let is_of_another = set.message != self.current.message;
+        if is_of_another {
+            self.current.waited[0] += flows;
+            self.current.waited[1] += options;
+        } else {
+            self.current.spoiled |= read.is_err();
+        }
+        let Some(domain) = self.domains.get_mut(&key) else { return };
+        let is_last = domain.waiting.is_last(set.message, read.is_ok());
+        if key.0 != Format::Ipfix || !is_of_another {
+            return;
+        }
+        let told = domain.sequence.tally();
+        if set.twice {
+            domain.sequence.held_twice(flows);
+        }
+        let holds = Holds { flows: flows as u32, ..Holds::of((flows + options) as u32) };
+        domain.sequence.counted(set.message, &holds, is_last);
+        self.counters.numbers(key.0, told, domain.sequence.tally());
+    }
+
+    /// Has a set wait for its template, if there is room for it.
+    fn wait(&mut self, number: u16, body: &[u8], head: Head) {
+        let (bytes, now_s, message) = (Set::bytes(body.len()), self.now_s(), self.current.message);
+        let domain = self.domains.get_mut(&(head.format, head.domain));
+        match domain.filter(|_| self.waiting + bytes <= MOST_WAITING && self.room.take(bytes)) {
+            Some(domain) => {
+                self.waiting += bytes;
+                domain.waiting.push(number, head, body, message, now_s);
+                self.counters.waiting_sets += 1;
+            }
+            None => {
+                self.current.spoiled = true;
+                self.counters.lost_sets += 1;
+            }
+        }
+    }
+
+    /// Reads records; those whose template is not known wait for it.
     fn data(
         &mut self,
         number: u16,
         body: &[u8],
         head: Head,
         each: &mut impl FnMut(&Record, &[Other<'_>]),
-    ) -> Result<bool, Malformed> {
+    ) -> Result<(), Malformed> {
         let key = (head.format, head.domain);
         let keeps_others = self.keeps_others;
+        let now_s = self.now_s();
         if self.domain(key).is_none() {
-            return Ok(true);
+            self.counters.lost_sets += 1;
+            return Ok(());
         }
-        let Some(domain) = self.domains.get_mut(&key) else { return Ok(true) };
-        let Some(template) = domain.templates.get(&number) else {
-            if domain.waiting_bytes + body.len() <= MOST_WAITING && self.room.take(body.len()) {
-                domain.waiting_bytes += body.len();
-                domain.waiting.push((number, head, body.to_vec()));
-                self.counters.waiting_sets += 1;
-            } else {
-                self.counters.lost_sets += 1;
-            }
-            return Ok(false);
+        let Some(domain) = self.domains.get_mut(&key) else { return Ok(()) };
+        let Some(known) = domain.templates.get_mut(&number) else {
+            self.wait(number, body, head);
+            return Ok(());
         };
+        known.used_s = now_s;
+        let template = &known.template;
+        // Its numbers are those of all that it sent, if the first one that came is the first of all.
+        let is_new = !self.connection && domain.sequence.first().unwrap_or(self.current.number) == 0;
+        let when =
+            When { exported_ns: head.exported_ns, is_new, now_ns: self.now_ns, began_ns: self.began_ns };
+        let tells_totals = Totals::are_in(template);
         let mut cursor = Cursor(body);
         let (mut records, mut options) = (0, 0);
-        let mut said: Vec<(u16, u64)> = Vec::new();
-        let blank = Record::blank(head.format, head.domain, head.exported_ns, domain.sampling.max(1));
+        let mut notes: Vec<Note> = Vec::new();
+        let head = domain.known.head(head);
+        let beside = Beside { head, known: &domain.known, template: number };
+        let sampling = domain.known.one_in(number, None, [0; 2]);
+        let blank = Record::blank(head.format, head.domain, head.exported_ns, sampling);
+        let is_careful = template.is_careful || !template.is_options && domain.known.by_interface();
+        let mut unknown_sampling = 0;
         let mut others = Vec::new();
         let mut read = Ok(());
-        if template.is_plain && (template.tells_all || !keeps_others) {
+        if template.is_plain && !is_careful && (template.tells_all || !keeps_others) {
             let mut block = [blank; BLOCK];
             while let Some(rest) = template.columns(cursor.0, head, &mut block) {
                 cursor.0 = rest;
                 records += BLOCK as u64;
+                unknown_sampling += if sampling == 0 { BLOCK as u64 } else { 0 };
                 for record in &mut block {
                     each(record, &[]);
                     *record = blank;
@@ -610,9 +820,18 @@ impl Session {
         }
         // What is shorter than a record is padding.
         while cursor.0.len() >= template.least {
-            if template.scopes > 0 {
-                match template.options(&mut cursor, &mut said) {
-                    Ok(()) => options += 1,
+            if template.is_options {
+                let from = cursor.0;
+                notes.extend(template.note(Cursor(from), head.format));
+                match template.options(&mut cursor) {
+                    Ok(()) => {
+                        options += 1;
+                        if tells_totals {
+                            let room = |bytes| self.room.take(bytes);
+                            let refused = domain.totals.heed(template, from, when, &mut self.counters, room);
+                            self.counters.refused += u64::from(refused);
+                        }
+                    }
                     Err(wrong) => {
                         read = Err(wrong);
                         break;
@@ -622,12 +841,18 @@ impl Session {
             }
             let (mut record, mut other_way) = (blank, OtherWay::default());
             others.clear();
-            let kept = keeps_others.then_some(&mut others);
-            if let Err(wrong) = template.record(&mut cursor, head, (&mut record, &mut other_way), kept) {
+            let mut kept = keeps_others.then_some(&mut others);
+            let into = (&mut record, &mut other_way);
+            let one = match is_careful {
+                true => template.careful(&mut cursor, beside, into, &mut kept),
+                false => template.record(&mut cursor, head, into, kept),
+            };
+            if let Err(wrong) = one {
                 read = Err(wrong);
                 break;
             }
             records += 1;
+            unknown_sampling += u64::from(record.sampling == 0);
             each(&record, &others);
             if template.both_ways
                 && let Some(record) = record.other_way(&other_way)
@@ -635,42 +860,11 @@ impl Session {
                 each(&record, &[]);
             }
         }
-        domain.heed(&said, &mut self.counters);
+        self.counters.refused += u64::from(!domain.known.learn(&notes, &mut self.room));
+        self.counters.asides.unknown_sampling += unknown_sampling;
         self.counters.records += records;
         self.counters.options += options;
-        read.map(|()| true)
-    }
-}
-
-impl Domain {
-    /// What options say of sampling and of what was not exported.
-    fn heed(&mut self, said: &[(u16, u64)], counters: &mut Counters) {
-        let (mut interval, mut space) = (0, None);
-        for (id, value) in said {
-            let small = u32::try_from(*value).unwrap_or(u32::MAX);
-            match id {
-                34 | 50 => self.sampling = small,
-                305 => interval = small,
-                306 => space = Some(small),
-                166..=168 => {
-                    // Totals: what each domain said last counts.
-                    let at = usize::from(id - 166);
-                    if let (Some(before), Some(sum)) = (self.unsent.get_mut(at), counters.unsent.get_mut(at))
-                    {
-                        *sum += value.saturating_sub(*before);
-                        *before = *value;
-                    }
-                }
-                164 => {
-                    counters.ignored_packets += value.saturating_sub(self.ignored);
-                    self.ignored = *value;
-                }
-                _ => {}
-            }
-        }
-        if let Some(space) = space.filter(|_| interval > 0) {
-            self.sampling = (interval.saturating_add(space)) / interval;
-        }
+        read
     }
 }
 
@@ -684,9 +878,10 @@ impl Template {
     fn read(
         cursor: &mut Cursor<'_>,
         count: usize,
-        scopes: usize,
+        options: Option<usize>,
         format: Format,
     ) -> Result<Option<Template>, Malformed> {
+        let (is_options, scopes) = (options.is_some(), options.unwrap_or(0));
         if count == 0 {
             return Ok(None);
         }
@@ -694,7 +889,7 @@ impl Template {
             return Err(Malformed);
         }
         let mut fields = Vec::with_capacity(count.min(64));
-        let (mut least, mut varies, mut is_fixed, mut both_ways) = (0usize, false, true, false);
+        let (mut least, mut varies, mut both_ways) = (0usize, false, false);
         for at in 0..count {
             let (id, length) = (cursor.u16()?, cursor.u16()?);
             let own = format == Format::Ipfix && id & 0x8000 != 0;
@@ -710,26 +905,53 @@ impl Template {
                 (_, Some(element)) => other_place(element.number.id),
                 _ => Place::Elsewhere,
             };
-            let is_varying = format == Format::Ipfix && length == element::VARIES;
+            // RFC 3954 does not know of it; exporters of v9 do.
+            let is_varying = length == element::VARIES;
             varies |= is_varying;
-            let taken_as_bytes = match to {
-                Place::Address(_) | Place::NextHop => matches!(length, 4 | 16),
-                Place::Mac(_) | Place::Elsewhere => true,
-                _ => false,
-            };
-            is_fixed &= taken_as_bytes || (1..=8).contains(&length);
-            let (at, shift) = (least as u16, 64 - 8 * length.min(8) as u8);
+            // A record that is longer than a message is never read.
+            let (at, shift) = (u16::try_from(least).unwrap_or(u16::MAX), 64 - 8 * length.min(8) as u8);
             least += if is_varying { 1 } else { usize::from(length) };
             fields.push(Field { number, length, kind, to, at, shift: shift.min(63) });
         }
-        is_fixed &= !varies && least + 8 <= usize::from(u16::MAX);
         // Records of no length would be without number.
         if least == 0 {
             return Err(Malformed);
         }
-        let is_plain = is_fixed && !both_ways && scopes == 0 && least >= 8;
+        let mut is_careful = false;
+        if !is_options {
+            let arranged = elements::arrange(&mut fields, format);
+            is_careful = arranged.is_careful || varies;
+            both_ways |= arranged.both_ways;
+            if !varies {
+                fields.sort_by_key(elements::rank);
+            }
+        }
+        let is_heeded = is_options
+            && fields.iter().any(|field| {
+                let id = field.number.id;
+                field.number.enterprise == 0 && (samplers::is_rate(id) || id == samplers::INIT)
+            });
+        let fits = |field: &Field| match field.to {
+            Place::Address(_) | Place::NextHop if matches!(field.length, 4 | 16) => true,
+            Place::Mac(_) | Place::Elsewhere => true,
+            _ => (1..=8).contains(&field.length),
+        };
+        let is_fixed = !varies && least + 8 <= usize::from(u16::MAX) && fields.iter().all(fits);
+        let is_plain = is_fixed && !both_ways && !is_options && least >= 8;
         let tells_all = fields.iter().all(|field| field.to != Place::Elsewhere);
-        Ok(Some(Template { fields, least, varies, is_fixed, is_plain, tells_all, both_ways, scopes }))
+        Ok(Some(Template {
+            fields,
+            least,
+            varies,
+            is_fixed,
+            is_plain,
+            tells_all,
+            both_ways,
+            is_careful,
+            is_options,
+            scopes,
+            is_heeded,
+        }))
     }
 
     /// The bytes of a field.
@@ -745,14 +967,9 @@ impl Template {
         cursor.take(length)
     }
 
-    fn options(&self, cursor: &mut Cursor<'_>, said: &mut Vec<(u16, u64)>) -> Result<(), Malformed> {
-        for (at, field) in self.fields.iter().enumerate() {
-            let bytes = self.field(cursor, field)?;
-            if at >= self.scopes && field.number.enterprise == 0 && said.len() < MOST_FIELDS {
-                said.push((field.number.id, unsigned(bytes)));
-            }
-        }
-        Ok(())
+    /// Passes over a record of options.
+    fn options(&self, cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
+        self.fields.iter().try_for_each(|field| self.field(cursor, field).map(|_| ()))
     }
 
     #[inline]
@@ -767,8 +984,10 @@ impl Template {
             cursor.0 = rest;
             return Ok(());
         }
+        // Of templates whose fields vary records are read with care.
+        let whole = cursor.take(self.least)?;
         for field in &self.fields {
-            let bytes = self.field(cursor, field)?;
+            let bytes = field.of(whole);
             field.put(unsigned(bytes), || bytes, head, (record, other_way), &mut others);
         }
         Ok(())
@@ -868,11 +1087,13 @@ impl Field {
             Place::Flags => record.tcp_flags = value as u16,
             Place::Packets => record.packets = value,
             Place::Octets => record.octets = value,
-            Place::Uptime(which) => {
-                let ms = head.began_ms.wrapping_add(value);
-                record.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            Place::Uptime(which) => record.times_ns[usize::from(which & 1)] = head.uptime.at(value),
+            Place::Time(which) => {
+                record.times_ns[usize::from(which & 1)] = times::absolute(self.kind, value, bytes);
             }
-            Place::Time(which) => record.times_ns[usize::from(which & 1)] = self.time(value, bytes),
+            Place::Delta(which) => {
+                record.times_ns[usize::from(which & 1)] = times::delta(head.exported_ns, value);
+            }
             Place::Interface(which) => record.interfaces[usize::from(which & 1)] = value as u32,
             Place::System(which) => record.systems[usize::from(which & 1)] = value as u32,
             Place::Prefix(which) => record.prefixes[usize::from(which & 1)] = value as u8,
@@ -885,22 +1106,22 @@ impl Field {
             }
             Place::EndReason => record.end_reason = value as u8,
             Place::Direction => record.direction = value as u8,
-            Place::Sampling => record.sampling = (value as u32).max(1),
-            // Where ports are said, too, those of ICMP are this.
-            Place::Icmp => {
-                if value as u16 != 0 {
+            // Where ports are said, too, those of ICMP are this. It is read behind them.
+            Place::Icmp(_) => {
+                if value as u16 != 0 && elements::is_icmp(record) {
                     record.ports[1] = value as u16;
                 }
             }
             Place::OtherPackets => other_way.packets = value,
             Place::OtherOctets => other_way.octets = value,
             Place::OtherFlags => other_way.tcp_flags = value as u16,
-            Place::OtherUptime(which) => {
-                let ms = head.began_ms.wrapping_add(value);
-                other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            Place::OtherUptime(which) => other_way.times_ns[usize::from(which & 1)] = head.uptime.at(value),
+            Place::OtherTime(which) => {
+                other_way.times_ns[usize::from(which & 1)] = times::absolute(self.kind, value, bytes);
             }
-            Place::OtherTime(which) => other_way.times_ns[usize::from(which & 1)] = self.time(value, bytes),
-            Place::Implied => {}
+            // Templates with these are read with care ([`elements`]).
+            Place::Rate | Place::Sampler | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Left(_) => {}
+            Place::Duration | Place::Init | Place::Implied => {}
             Place::Elsewhere => {
                 if let Some(others) = others {
                     others.push(Other { number: self.number, bytes: bytes() });
@@ -909,14 +1130,10 @@ impl Field {
         }
     }
 
-    #[inline(always)]
-    fn time<'a>(&self, value: u64, bytes: impl FnOnce() -> &'a [u8]) -> u64 {
-        // Nearly all are these.
-        let time = match self.kind {
-            Kind::Milliseconds => value.checked_mul(1_000_000),
-            kind => time_ns(kind, bytes()),
-        };
-        time.unwrap_or(0)
+    /// Its bytes in a record, where none of the fields varies.
+    fn of<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let from = usize::from(self.at);
+        record.get(from..from + usize::from(self.length)).unwrap_or_default()
     }
 }
 
@@ -932,57 +1149,9 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-fn place(id: u16) -> Place {
-    match id {
-        1 | 85 => Place::Octets,
-        2 | 86 => Place::Packets,
-        4 => Place::Protocol,
-        5 => Place::Tos,
-        6 => Place::Flags,
-        7 => Place::Port(0),
-        11 => Place::Port(1),
-        8 | 27 => Place::Address(0),
-        12 | 28 => Place::Address(1),
-        9 | 29 => Place::Prefix(0),
-        13 | 30 => Place::Prefix(1),
-        10 => Place::Interface(0),
-        14 => Place::Interface(1),
-        15 | 62 => Place::NextHop,
-        16 => Place::System(0),
-        17 => Place::System(1),
-        22 => Place::Uptime(0),
-        21 => Place::Uptime(1),
-        32 | 139 => Place::Icmp,
-        34 => Place::Sampling,
-        56 => Place::Mac(0),
-        80 => Place::Mac(1),
-        58 | 243 => Place::Vlan(0),
-        59 | 254 => Place::Vlan(1),
-        60 => Place::Implied,
-        136 => Place::EndReason,
-        61 => Place::Direction,
-        150 | 152 | 154 | 156 => Place::Time(0),
-        151 | 153 | 155 | 157 => Place::Time(1),
-        _ => Place::Elsewhere,
-    }
-}
-
-/// Where an element goes whose other direction is said.
-fn other_place(id: u16) -> Place {
-    match place(id) {
-        Place::Packets => Place::OtherPackets,
-        Place::Octets => Place::OtherOctets,
-        Place::Flags => Place::OtherFlags,
-        Place::Time(which) => Place::OtherTime(which),
-        Place::Uptime(which) => Place::OtherUptime(which),
-        _ => Place::Elsewhere,
-    }
-}
-
 /// A record of one packet that sFlow sampled.
-fn sampled(walk: &mut Walk, header: &[u8], length: usize, blank: Record) -> Option<Record> {
-    let frame = packet::Frame { length, ..packet::Frame::ethernet(header, blank.exported_ns) };
-    let packet = walk.packet(&frame).ok()?;
+fn sampled(walk: &mut Walk, frame: &packet::Frame<'_>, blank: Record) -> Option<Record> {
+    let packet = walk.packet(frame).ok()?;
     let parts = packet.key.parts();
     Some(Record {
         addresses: parts.addresses.map(Some),
@@ -1000,4 +1169,27 @@ fn sampled(walk: &mut Walk, header: &[u8], length: usize, blank: Record) -> Opti
 
 fn walk() -> Box<Walk> {
     Box::new(Walk::new(Choice::default()))
+}
+
+/// What tells messages of the same number from each other, as far as is needed: how long each is, and what it begins and ends with.
+fn print(bytes: &[u8]) -> u32 {
+    let word = |at: usize| bytes.get(at..at + 8).map_or(0, unsigned);
+    let words = [word(24), word(32), word(40), word(bytes.len().saturating_sub(8)), bytes.len() as u64];
+    let mixed = words
+        .into_iter()
+        .fold(0u64, |sum, word| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+    // 0 is none.
+    (mixed >> 32) as u32 | 1
+}
+
+/// Whether bytes begin as a message of one of the protocols does: who sends something else is no exporter.
+pub fn is_message(bytes: &[u8]) -> bool {
+    let word = |at: usize| bytes.get(at..at + 2).map(|two| unsigned(two) as usize);
+    match word(0) {
+        Some(5) => word(2).is_some_and(|count| (1..=30).contains(&count) && bytes.len() >= 24 + 48 * count),
+        Some(9) => bytes.len() >= 20,
+        Some(10) => word(2).is_some_and(|length| (16..=bytes.len()).contains(&length)),
+        Some(0) => word(2) == Some(5) && bytes.len() >= 28,
+        _ => false,
+    }
 }

@@ -42,6 +42,8 @@ pub enum Kind {
     Nanoseconds,
     /// Text.
     Text,
+    /// A floating-point number (IEEE 754) of eight bytes, or of four.
+    Float,
     /// Bytes.
     Octets,
 }
@@ -76,12 +78,12 @@ const fn element(
     Element { number: Number::iana(id), name, netflow, length, length_v9, kind }
 }
 
-use Kind::{Mac, Microseconds, Milliseconds, Nanoseconds, Octets, Seconds, Text, Unsigned, V4, V6};
+use Kind::{Float, Mac, Microseconds, Milliseconds, Nanoseconds, Octets, Seconds, Text, Unsigned, V4, V6};
 
 /// Those that are known here, in the order of their numbers.
 pub const ELEMENTS: &[Element] = &[
-    element(1, "octetDeltaCount", "IN_BYTES", (8, 4), Unsigned),
-    element(2, "packetDeltaCount", "IN_PKTS", (8, 4), Unsigned),
+    element(1, "octetDeltaCount", "IN_BYTES", (8, 8), Unsigned),
+    element(2, "packetDeltaCount", "IN_PKTS", (8, 8), Unsigned),
     element(4, "protocolIdentifier", "PROTOCOL", (1, 1), Unsigned),
     element(5, "ipClassOfService", "SRC_TOS", (1, 1), Unsigned),
     element(6, "tcpControlBits", "TCP_FLAGS", (2, 1), Unsigned),
@@ -99,8 +101,8 @@ pub const ELEMENTS: &[Element] = &[
     element(18, "bgpNextHopIPv4Address", "BGP_IPV4_NEXT_HOP", (4, 4), V4),
     element(21, "flowEndSysUpTime", "LAST_SWITCHED", (4, 4), Unsigned),
     element(22, "flowStartSysUpTime", "FIRST_SWITCHED", (4, 4), Unsigned),
-    element(23, "postOctetDeltaCount", "OUT_BYTES", (8, 4), Unsigned),
-    element(24, "postPacketDeltaCount", "OUT_PKTS", (8, 4), Unsigned),
+    element(23, "postOctetDeltaCount", "OUT_BYTES", (8, 8), Unsigned),
+    element(24, "postPacketDeltaCount", "OUT_PKTS", (8, 8), Unsigned),
     element(25, "minimumIpTotalLength", "MIN_IP_PKT_LEN", (8, 2), Unsigned),
     element(26, "maximumIpTotalLength", "MAX_IP_PKT_LEN", (8, 2), Unsigned),
     element(27, "sourceIPv6Address", "IPV6_SRC_ADDR", (16, 16), V6),
@@ -115,9 +117,12 @@ pub const ELEMENTS: &[Element] = &[
     element(37, "flowIdleTimeout", "FLOW_INACTIVE_TIMEOUT", (2, 2), Unsigned),
     element(38, "engineType", "ENGINE_TYPE", (1, 1), Unsigned),
     element(39, "engineId", "ENGINE_ID", (1, 1), Unsigned),
-    element(40, "exportedOctetTotalCount", "TOTAL_BYTES_EXP", (8, 4), Unsigned),
-    element(41, "exportedMessageTotalCount", "TOTAL_PKTS_EXP", (8, 4), Unsigned),
-    element(42, "exportedFlowRecordTotalCount", "TOTAL_FLOWS_EXP", (8, 4), Unsigned),
+    element(40, "exportedOctetTotalCount", "TOTAL_BYTES_EXP", (8, 8), Unsigned),
+    element(41, "exportedMessageTotalCount", "TOTAL_PKTS_EXP", (8, 8), Unsigned),
+    element(42, "exportedFlowRecordTotalCount", "TOTAL_FLOWS_EXP", (8, 8), Unsigned),
+    element(48, "samplerId", "FLOW_SAMPLER_ID", (1, 1), Unsigned),
+    element(49, "samplerMode", "FLOW_SAMPLER_MODE", (1, 1), Unsigned),
+    element(50, "samplerRandomInterval", "FLOW_SAMPLER_RANDOM_INTERVAL", (4, 4), Unsigned),
     element(52, "minimumTTL", "MIN_TTL", (1, 1), Unsigned),
     element(53, "maximumTTL", "MAX_TTL", (1, 1), Unsigned),
     element(54, "fragmentIdentification", "IPV4_IDENT", (4, 2), Unsigned),
@@ -135,11 +140,14 @@ pub const ELEMENTS: &[Element] = &[
     element(81, "postSourceMacAddress", "OUT_SRC_MAC", (6, 6), Mac),
     element(82, "interfaceName", "INTERFACE_NAME", (VARIES, 16), Text),
     element(83, "interfaceDescription", "INTERFACE_DESC", (VARIES, 32), Text),
+    element(84, "samplerName", "FLOW_SAMPLER_NAME", (VARIES, 32), Text),
     element(85, "octetTotalCount", "IN_PERMANENT_BYTES", (8, 8), Unsigned),
     element(86, "packetTotalCount", "IN_PERMANENT_PKTS", (8, 8), Unsigned),
     element(89, "forwardingStatus", "FORWARDING_STATUS", (1, 1), Unsigned),
+    element(94, "applicationDescription", "APPLICATION_DESCRIPTION", (VARIES, 32), Text),
     element(95, "applicationId", "APPLICATION_ID", (VARIES, 4), Octets),
     element(96, "applicationName", "APPLICATION_NAME", (VARIES, 24), Text),
+    element(100, "className", "", (VARIES, 32), Text),
     element(130, "exporterIPv4Address", "EXPORTER_IPV4_ADDRESS", (4, 4), V4),
     element(131, "exporterIPv6Address", "EXPORTER_IPV6_ADDRESS", (16, 16), V6),
     element(136, "flowEndReason", "FLOW_END_REASON", (1, 1), Unsigned),
@@ -148,6 +156,7 @@ pub const ELEMENTS: &[Element] = &[
     element(143, "meteringProcessId", "", (4, 4), Unsigned),
     element(144, "exportingProcessId", "", (4, 4), Unsigned),
     element(145, "templateId", "", (2, 2), Unsigned),
+    element(147, "wlanSSID", "", (VARIES, 32), Text),
     element(148, "flowId", "FLOW_ID", (8, 8), Unsigned),
     element(149, "observationDomainId", "", (4, 4), Unsigned),
     element(150, "flowStartSeconds", "FLOW_START_SEC", (4, 4), Seconds),
@@ -158,6 +167,8 @@ pub const ELEMENTS: &[Element] = &[
     element(155, "flowEndMicroseconds", "FLOW_END_MICROSECONDS", (8, 8), Microseconds),
     element(156, "flowStartNanoseconds", "FLOW_START_NANOSECONDS", (8, 8), Nanoseconds),
     element(157, "flowEndNanoseconds", "FLOW_END_NANOSECONDS", (8, 8), Nanoseconds),
+    element(158, "flowStartDeltaMicroseconds", "", (4, 4), Unsigned),
+    element(159, "flowEndDeltaMicroseconds", "", (4, 4), Unsigned),
     element(160, "systemInitTimeMilliseconds", "", (8, 8), Milliseconds),
     element(161, "flowDurationMilliseconds", "FLOW_DURATION_MILLISECONDS", (4, 4), Unsigned),
     element(162, "flowDurationMicroseconds", "FLOW_DURATION_MICROSECONDS", (4, 4), Unsigned),
@@ -167,6 +178,8 @@ pub const ELEMENTS: &[Element] = &[
     element(166, "notSentFlowTotalCount", "", (8, 8), Unsigned),
     element(167, "notSentPacketTotalCount", "", (8, 8), Unsigned),
     element(168, "notSentOctetTotalCount", "", (8, 8), Unsigned),
+    element(171, "postOctetTotalCount", "", (8, 8), Unsigned),
+    element(172, "postPacketTotalCount", "", (8, 8), Unsigned),
     element(173, "flowKeyIndicator", "", (8, 8), Unsigned),
     element(176, "icmpTypeIPv4", "ICMP_IPV4_TYPE", (1, 1), Unsigned),
     element(177, "icmpCodeIPv4", "ICMP_IPV4_CODE", (1, 1), Unsigned),
@@ -183,21 +196,31 @@ pub const ELEMENTS: &[Element] = &[
     element(233, "firewallEvent", "", (1, 1), Unsigned),
     element(234, "ingressVRFID", "", (4, 4), Unsigned),
     element(235, "egressVRFID", "", (4, 4), Unsigned),
+    element(236, "VRFname", "", (VARIES, 32), Text),
     element(239, "biflowDirection", "BIFLOW_DIRECTION", (1, 1), Unsigned),
     element(243, "dot1qVlanId", "DOT1Q_SRC_VLAN", (2, 2), Unsigned),
     element(244, "dot1qPriority", "", (1, 1), Unsigned),
     element(245, "dot1qCustomerVlanId", "", (2, 2), Unsigned),
+    element(247, "metroEvcId", "", (VARIES, 32), Text),
     element(252, "ingressPhysicalInterface", "", (4, 4), Unsigned),
     element(253, "egressPhysicalInterface", "", (4, 4), Unsigned),
     element(254, "postDot1qVlanId", "DOT1Q_DST_VLAN", (2, 2), Unsigned),
+    element(284, "natPoolName", "", (VARIES, 32), Text),
+    element(288, "p2pTechnology", "", (VARIES, 32), Text),
+    element(289, "tunnelTechnology", "", (VARIES, 32), Text),
+    element(290, "encryptedTechnology", "", (VARIES, 32), Text),
     element(298, "initiatorPackets", "", (8, 8), Unsigned),
     element(299, "responderPackets", "", (8, 8), Unsigned),
+    element(300, "observationDomainName", "", (VARIES, 32), Text),
     element(302, "selectorId", "SELECTOR_ID", (8, 8), Unsigned),
     element(304, "selectorAlgorithm", "", (2, 2), Unsigned),
     element(305, "samplingPacketInterval", "", (4, 4), Unsigned),
     element(306, "samplingPacketSpace", "", (4, 4), Unsigned),
+    element(307, "samplingTimeInterval", "", (4, 4), Unsigned),
+    element(308, "samplingTimeSpace", "", (4, 4), Unsigned),
     element(309, "samplingSize", "", (4, 4), Unsigned),
     element(310, "samplingPopulation", "", (4, 4), Unsigned),
+    element(311, "samplingProbability", "", (8, 8), Float),
     element(318, "selectorIdTotalPktsObserved", "", (8, 8), Unsigned),
     element(319, "selectorIdTotalPktsSelected", "", (8, 8), Unsigned),
     element(322, "observationTimeSeconds", "", (4, 4), Seconds),
@@ -209,10 +232,33 @@ pub const ELEMENTS: &[Element] = &[
     element(331, "hashSelectedRangeMin", "", (8, 8), Unsigned),
     element(332, "hashSelectedRangeMax", "", (8, 8), Unsigned),
     element(334, "hashInitialiserValue", "", (8, 8), Unsigned),
+    element(335, "selectorName", "", (VARIES, 32), Text),
+    element(340, "informationElementDescription", "", (VARIES, 32), Text),
+    element(341, "informationElementName", "", (VARIES, 32), Text),
+    element(348, "virtualStationInterfaceName", "", (VARIES, 32), Text),
+    element(350, "virtualStationName", "", (VARIES, 32), Text),
     element(352, "layer2OctetDeltaCount", "", (8, 8), Unsigned),
     element(353, "layer2OctetTotalCount", "", (8, 8), Unsigned),
+    element(371, "userName", "", (VARIES, 32), Text),
+    element(372, "applicationCategoryName", "", (VARIES, 32), Text),
+    element(373, "applicationSubCategoryName", "", (VARIES, 32), Text),
+    element(374, "applicationGroupName", "", (VARIES, 32), Text),
     element(390, "flowSelectorAlgorithm", "", (2, 2), Unsigned),
     element(400, "hashFlowDomain", "", (2, 2), Unsigned),
+    element(450, "mibContextName", "", (VARIES, 32), Text),
+    element(451, "mibObjectName", "", (VARIES, 32), Text),
+    element(452, "mibObjectDescription", "", (VARIES, 32), Text),
+    element(453, "mibObjectSyntax", "", (VARIES, 32), Text),
+    element(454, "mibModuleName", "", (VARIES, 32), Text),
+    element(455, "mobileIMSI", "", (VARIES, 32), Text),
+    element(456, "mobileMSISDN", "", (VARIES, 32), Text),
+    element(459, "httpRequestMethod", "", (VARIES, 32), Text),
+    element(460, "httpRequestHost", "", (VARIES, 32), Text),
+    element(461, "httpRequestTarget", "", (VARIES, 32), Text),
+    element(462, "httpMessageVersion", "", (VARIES, 32), Text),
+    element(468, "httpUserAgent", "", (VARIES, 32), Text),
+    element(469, "httpContentType", "", (VARIES, 32), Text),
+    element(470, "httpReasonPhrase", "", (VARIES, 32), Text),
 ];
 
 /// Whose netdyno's own elements are: the number that RFC 5612 keeps for examples. netdyno has none of its own at IANA, and who
@@ -224,13 +270,20 @@ const fn own(id: u16, name: &'static str, length: u16) -> Element {
     Element { number, name, netflow: "", length, length_v9: length, kind: Unsigned }
 }
 
-/// What only a tester knows of a flow: by the signatures in its frames.
+/// What only a tester knows of a flow, by the signatures in its frames; and what sFlow says that IANA has no element for.
 pub const OWN_ELEMENTS: &[Element] = &[
     own(1, "netdynoStream", 4),
     own(2, "netdynoFirstSequence", 8),
     own(3, "netdynoLastSequence", 8),
     own(4, "netdynoSignedPackets", 8),
+    own(5, "netdynoOutputs", 4),
 ];
+
+/// By how many interfaces a packet left, where it was not one; zero: the exporter does not know how many.
+pub const OUTPUTS: Number = Number { enterprise: OWN, id: 5 };
+
+/// Who exports, by its own address of IPv4 or IPv6.
+pub const EXPORTER: [Number; 2] = [Number::iana(130), Number::iana(131)];
 
 /// What an element of this number is, if it is known here.
 pub fn of_number(number: Number) -> Option<&'static Element> {

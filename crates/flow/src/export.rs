@@ -3,10 +3,17 @@
 //! A message goes out when it is full or when it is asked for. Templates go ahead of the first records and again from time to
 //! time, because UDP may lose them. Sequence numbers are those of the protocols: of v5 flows, of v9 messages, of IPFIX data
 //! records, those of options among them.
+//!
+//! Several collectors have a [`Session`] each: templates and numbers of their own.
 
-use crate::element::Number;
+mod options;
+mod session;
+
+pub use session::Session;
+
 use crate::table::Over;
-use crate::template::{BadTemplate, Context, Field, Purpose, Template, Version};
+use crate::template::{BadTemplate, Context, Field, Purpose, Template, UPTIME_NS, Version};
+use options::OptionsTemplate;
 
 /// What is written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +29,7 @@ pub struct Settings {
     pub both_ways: bool,
     /// Test signatures are looked for: of IPFIX only.
     pub signed: bool,
-    /// Observation domain (IPFIX), source (v9); of v5 the last byte, as its engine.
+    /// Observation domain (IPFIX), source (v9), engine (v5, which has one byte for it).
     pub domain: u32,
     /// The longest message, in bytes.
     pub longest: usize,
@@ -46,8 +53,10 @@ pub struct Counters {
     pub octets: u64,
     /// Records of flows.
     pub records: u64,
-    /// Records that this version cannot say: IPv6 in v5.
+    /// Records of IPv6, which v5 cannot say.
     pub unsayable: u64,
+    /// Records of times that `sysUpTime` cannot say: before the exporter began, or longer ago than its 32 bits reach back.
+    pub untimely: u64,
 }
 
 /// What the probe says of itself (RFC 7011, 4.1 to 4.3).
@@ -74,6 +83,17 @@ pub struct Message<'a> {
     pub records: u32,
     /// and what they counted: packets and bytes.
     pub counted: [u64; 2],
+    /// By how much it raises the sequence number.
+    pub numbers: u32,
+}
+
+/// What a transport session begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// A message with the templates, and with how packets and flows were selected where not all were.
+    pub bytes: Vec<u8>,
+    /// By how much it raises the sequence number.
+    pub numbers: u32,
 }
 
 /// Makes messages of records.
@@ -93,21 +113,19 @@ pub struct Exporter {
     flows: u32,
     counted: [u64; 2],
     sequence: u32,
+    /// Templates go with the messages; else they are sent otherwise.
+    tells_templates: bool,
     /// Messages since the templates were sent, and when that was.
     since: Option<(u32, u64)>,
     counters: Counters,
 }
 
-/// A message that has the templates of these settings and no record.
+/// What a transport session of these settings begins with.
 ///
 /// # Errors
 /// What of the template is none.
-pub fn templates(settings: Settings) -> Result<Vec<u8>, BadTemplate> {
-    let mut exporter = Exporter::new(settings)?;
-    let mut templates = Vec::new();
-    exporter.refresh(0, &mut |_| ());
-    exporter.flush(0, &mut |message| templates.extend(message.bytes));
-    Ok(templates)
+pub fn opening(settings: Settings) -> Result<Opening, BadTemplate> {
+    Ok(Exporter::new(settings)?.opening(0))
 }
 
 /// Where templates' numbers begin.
@@ -150,9 +168,32 @@ impl Exporter {
             flows: 0,
             counted: [0; 2],
             sequence: 0,
+            tells_templates: true,
             since: None,
             counters: Counters::default(),
         })
+    }
+
+    /// The same without templates: each collector gets them by a [`Session`].
+    #[must_use]
+    pub fn without_templates(self) -> Exporter {
+        Exporter { tells_templates: false, ..self }
+    }
+
+    /// The longest time from a flow's first packet to its last that its record can say, in nanoseconds.
+    pub fn longest_ns(&self) -> u64 {
+        match self.settings.version {
+            Version::V5 => UPTIME_NS,
+            _ => self.templates.iter().map(Template::longest_ns).min().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The most bytes that the counters of a record hold.
+    pub fn most_octets(&self) -> u64 {
+        match self.settings.version {
+            Version::V5 => u32::MAX.into(),
+            _ => self.templates.iter().map(Template::most_octets).min().unwrap_or(u64::MAX),
+        }
     }
 
     /// Says when what is exported began, where that is not known beforehand: the first packet of a capture.
@@ -167,6 +208,10 @@ impl Exporter {
 
     /// Writes the record of a flow; messages that are full go to `send`.
     pub fn add(&mut self, over: &Over, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
+        if self.is_untimely(over, now_ns) {
+            self.counters.untimely += 1;
+            return;
+        }
         if self.settings.version == Version::V5 {
             return self.add_v5(over, now_ns, send);
         }
@@ -182,6 +227,21 @@ impl Exporter {
         self.count += 1;
         self.data += 1;
         self.wrote(over);
+    }
+
+    /// Times that are told by `sysUpTime` are those of 2^32 ms before the message, and none before the exporter began. IPFIX says
+    /// what they count from in the record itself.
+    fn is_untimely(&self, over: &Over, now_ns: u64) -> bool {
+        let by_uptime = match self.settings.version {
+            Version::V5 => true,
+            Version::V9 => self.templates.first().is_some_and(Template::has_uptime),
+            Version::Ipfix => false,
+        };
+        let [first, _] = over.flow.times_ns;
+        let ms = |ns: u64| ns / 1_000_000;
+        by_uptime
+            && (first < self.settings.context.began_ns
+                || ms(now_ns).saturating_sub(ms(first)) > u64::from(u32::MAX))
     }
 
     fn wrote(&mut self, over: &Over) {
@@ -201,19 +261,42 @@ impl Exporter {
             return;
         }
         self.refresh(now_ns, send);
+        self.say(status, now_ns, |_| true, send);
+    }
+
+    /// Writes records of options.
+    fn say(
+        &mut self,
+        status: &Status,
+        now_ns: u64,
+        which: impl Fn(&OptionsTemplate) -> bool,
+        send: &mut (impl FnMut(Message<'_>) + ?Sized),
+    ) {
         for at in 0..self.options.len() {
-            let Some(options) = self.options.get(at) else { continue };
+            let Some(options) = self.options.get(at).filter(|options| which(options)) else { continue };
             let (number, length) = (options.number, options.length());
             self.open_set(number, length, now_ns, send);
-            let Some(options) = self.options.get(at) else { continue };
-            for (field, what) in &options.fields {
-                let value = what.value(&self.settings, &self.counters, status);
-                let bytes = value.to_be_bytes();
-                self.message.extend(bytes.get(8 - usize::from(field.length.min(8))..).unwrap_or_default());
+            if let Some(options) = self.options.get(at) {
+                options.write(&self.settings, &self.counters, status, &mut self.message);
             }
             self.count += 1;
             self.data += 1;
         }
+    }
+
+    /// The message that a transport session begins with. The exporter must have no message under way.
+    fn opening(&mut self, now_ns: u64) -> Opening {
+        let mut opening = Opening { bytes: Vec::new(), numbers: 0 };
+        let mut keep = |message: Message<'_>| {
+            opening.bytes.extend(message.bytes);
+            opening.numbers += message.numbers;
+        };
+        if self.settings.version != Version::V5 {
+            self.tell_templates();
+            self.say(&Status::default(), now_ns, |options| options.of_selection, &mut keep);
+            self.flush(now_ns, &mut keep);
+        }
+        opening
     }
 
     /// Sends what is written.
@@ -229,11 +312,16 @@ impl Exporter {
             messages >= self.settings.refresh_messages
                 || now_ns >= at_ns.saturating_add(self.settings.refresh_ns)
         });
-        if !due {
+        if !due || !self.tells_templates {
             return;
         }
         self.flush(now_ns, send);
         self.since = Some((0, now_ns));
+        self.tell_templates();
+    }
+
+    /// Writes the templates.
+    fn tell_templates(&mut self) {
         self.begin();
         let first = self.settings.first_template;
         let ids = if self.settings.version == Version::V9 { [0, 1] } else { [2, 3] };
@@ -321,6 +409,7 @@ impl Exporter {
             _ => now_ns / 1_000_000,
         };
         let uptime = now_ms.wrapping_sub(self.settings.context.began_ns / 1_000_000) as u32;
+        let before = self.sequence;
         let mut head = Vec::with_capacity(24);
         head.extend(self.settings.version.number().to_be_bytes());
         match self.settings.version {
@@ -362,7 +451,8 @@ impl Exporter {
         }
         self.counters.messages += 1;
         self.counters.octets += self.message.len() as u64;
-        send(Message { bytes: &self.message, records: self.flows, counted: self.counted });
+        let numbers = self.sequence.wrapping_sub(before);
+        send(Message { bytes: &self.message, records: self.flows, counted: self.counted, numbers });
         self.message.clear();
         (self.count, self.data, self.flows, self.counted) = (0, 0, 0, [0; 2]);
         if let Some((messages, _)) = &mut self.since {
@@ -420,158 +510,5 @@ fn specifier(field: Field, out: &mut Vec<u8>) {
     }
 }
 
-/// What the probe says of itself: the first field is the scope.
-#[derive(Debug)]
-struct OptionsTemplate {
-    number: u16,
-    fields: Vec<(Field, Said)>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Said {
-    Domain,
-    Process,
-    Messages,
-    Records,
-    Octets,
-    IgnoredPackets,
-    IgnoredOctets,
-    IgnoredAt(usize),
-    Unsent(usize),
-    UnsentAt(usize),
-    Interval,
-    Algorithm,
-    One,
-    Space,
-    FlowAlgorithm,
-    Seed,
-    /// The least and the greatest hash that there is,
-    HashLeast,
-    HashGreatest,
-    /// and the greatest one that is taken.
-    HashTaken,
-    /// An element that the hash is of.
-    HashOf(u16),
-}
-
-/// Hash-based filtering (IANA's registry of flowSelectorAlgorithm).
-const BY_HASH: u64 = 6;
-
-impl Said {
-    fn value(self, settings: &Settings, counters: &Counters, status: &Status) -> u64 {
-        let sampling = settings.context.sampling.max(1);
-        match self {
-            Said::Domain => settings.domain.into(),
-            Said::Process => 1,
-            Said::Messages => counters.messages,
-            Said::Records => counters.records,
-            Said::Octets => counters.octets,
-            Said::IgnoredPackets => status.ignored_packets,
-            Said::IgnoredOctets => status.ignored_octets,
-            Said::IgnoredAt(which) => status.ignored_ns[which & 1] / 1_000_000,
-            Said::Unsent(which) => status.unsent.get(which).copied().unwrap_or_default(),
-            Said::UnsentAt(which) => status.unsent_ns[which & 1] / 1_000_000,
-            Said::Interval => sampling.into(),
-            Said::Algorithm => {
-                if settings.context.random {
-                    2
-                } else {
-                    1
-                }
-            }
-            Said::One => 1,
-            Said::Space => (sampling - 1).into(),
-            Said::FlowAlgorithm => BY_HASH,
-            Said::Seed => settings.context.flows.seed(),
-            Said::HashLeast => 0,
-            Said::HashGreatest => u64::MAX,
-            Said::HashTaken => settings.context.flows.highest(),
-            Said::HashOf(element) => element.into(),
-        }
-    }
-}
-
-type Line = (u16, u16, Said);
-
-/// How flows were selected (RFC 7014, 6.1): by a hash of which elements, and from where to where it may be.
-fn flows(scope: u16) -> Vec<Line> {
-    let mut lines = vec![
-        (scope, 4, Said::Domain),
-        (390, 2, Said::FlowAlgorithm),
-        (334, 8, Said::Seed),
-        (329, 8, Said::HashLeast),
-        (330, 8, Said::HashGreatest),
-        (331, 8, Said::HashLeast),
-        (332, 8, Said::HashTaken),
-    ];
-    lines.extend([8, 27, 12, 28, 7, 11, 4, 5, 58].map(|element| (400, 2, Said::HashOf(element))));
-    lines
-}
-
-impl OptionsTemplate {
-    /// Those that these settings need, numbered from `first` on.
-    fn of(settings: &Settings, first: u16) -> Vec<OptionsTemplate> {
-        use Said::{Algorithm, Domain, IgnoredAt, IgnoredOctets, IgnoredPackets, Interval, Messages, Octets};
-        use Said::{One, Process, Records, Space, Unsent, UnsentAt};
-        let exported: &[Line] = &[(149, 4, Domain), (41, 8, Messages), (42, 8, Records), (40, 8, Octets)];
-        let ignored: &[Line] = &[
-            (149, 4, Domain),
-            (164, 8, IgnoredPackets),
-            (165, 8, IgnoredOctets),
-            (323, 8, IgnoredAt(0)),
-            (323, 8, IgnoredAt(1)),
-        ];
-        let unsent: &[Line] = &[
-            (144, 4, Process),
-            (166, 8, Unsent(0)),
-            (167, 8, Unsent(1)),
-            (168, 8, Unsent(2)),
-            (323, 8, UnsentAt(0)),
-            (323, 8, UnsentAt(1)),
-        ];
-        let sampling: &[Line] =
-            &[(149, 4, Domain), (34, 4, Interval), (35, 1, Algorithm), (305, 4, One), (306, 4, Space)];
-        // The scope of v9 is the system (1).
-        let exported_v9: &[Line] = &[(1, 4, Domain), (41, 4, Messages), (42, 4, Records), (40, 4, Octets)];
-        let sampling_v9: &[Line] = &[(1, 4, Domain), (34, 4, Interval), (35, 1, Algorithm)];
-        let mut lists = match settings.version {
-            Version::V5 => return Vec::new(),
-            Version::V9 => vec![exported_v9],
-            Version::Ipfix => vec![exported, ignored, unsent],
-        };
-        let v9 = settings.version == Version::V9;
-        if settings.context.sampling > 1 {
-            lists.push(if v9 { sampling_v9 } else { sampling });
-        }
-        let flows = flows(if v9 { 1 } else { 149 });
-        if settings.context.flows.are_sampled() {
-            lists.push(&flows);
-        }
-        let field = |(id, length, said): &Line| (Field { number: Number::iana(*id), length: *length }, *said);
-        (first..)
-            .zip(lists)
-            .map(|(number, list)| OptionsTemplate { number, fields: list.iter().map(field).collect() })
-            .collect()
-    }
-
-    fn length(&self) -> usize {
-        self.fields.iter().map(|(field, _)| usize::from(field.length)).sum()
-    }
-
-    fn describe(&self, version: Version, out: &mut Vec<u8>) {
-        let fields = self.fields.len() as u16;
-        out.extend(self.number.to_be_bytes());
-        match version {
-            Version::V9 => {
-                // In bytes: of the scope, of the rest.
-                out.extend(4u16.to_be_bytes());
-                out.extend((4 * (fields - 1)).to_be_bytes());
-            }
-            _ => {
-                out.extend(fields.to_be_bytes());
-                out.extend(1u16.to_be_bytes());
-            }
-        }
-        self.fields.iter().for_each(|(field, _)| specifier(*field, out));
-    }
-}
+#[cfg(test)]
+mod tests;

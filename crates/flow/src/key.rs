@@ -137,7 +137,24 @@ impl Key {
         Some(self.words[4] as u16 & 0xfff).filter(|vlan| *vlan != UNTAGGED)
     }
 
-    /// The key with other ports: a later fragment's, which has none of its own.
+    /// The key with the ports and the protocol of another one: a later fragment's, which has none of its own.
+    pub(crate) fn with_transport_of(self, other: &Key) -> Key {
+        const PROTOCOL: u64 = 0xff << 24;
+        let mut words = self.words;
+        words[4] = words[4] & !PROTOCOL | other.words[4] & PROTOCOL;
+        Key { words }.with_ports(other.ports())
+    }
+
+    /// What the fragments of one packet have in common: all but ports and type of service, in which marks of congestion may
+    /// differ, and in IPv6 but the protocol, too: a header of options may stand before the transport's, in the first fragment
+    /// alone (RFC 8200, 4.5).
+    pub(crate) fn of_fragments(self) -> Key {
+        let mut words = self.words;
+        words[4] &= if self.is_v6() { 0xffff } else { 0xff << 24 | 0xffff };
+        Key { words }
+    }
+
+    /// The key with other ports.
     pub(crate) fn with_ports(self, ports: [u16; 2]) -> Key {
         let mut words = self.words;
         words[4] = words[4] & 0xffff_ffff | u64::from(ports[0]) << 48 | u64::from(ports[1]) << 32;

@@ -6,6 +6,10 @@ use wire::layers::{Fragment, L3, Layers};
 use wire::numbers::{ethertype, port, protocol};
 use wire::signature::Signature;
 
+pub mod fragments;
+
+use fragments::Fragments;
+
 /// A frame, and what is known beside its bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
@@ -77,7 +81,7 @@ pub enum NoPacket {
 /// Which headers make the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Those inside of GTP-U, VXLAN and GRE, where a packet has such.
+    /// Those inside of GTP-U, VXLAN, GRE, ERSPAN and IP in IP, where a packet has such.
     pub inner: bool,
     /// What leaves by the interface is another flow than what arrives there.
     pub directions: bool,
@@ -89,32 +93,22 @@ pub struct Choice {
 #[derive(Debug)]
 pub struct Walk {
     choice: Choice,
-    /// By a hash of addresses, protocol and identification.
-    fragments: Vec<Remembered>,
-    hasher: foldhash::fast::RandomState,
+    fragments: Fragments,
 }
-
-/// Packets whose fragments are under way at once; a later one takes the place of an earlier one.
-const FRAGMENTS: usize = 4096;
 
 /// Tunnels within tunnels that are followed.
 const MOST_TUNNELS: usize = 4;
 
-/// After this a fragment is of another packet (RFC 791 and 8200: a packet is put together within a minute).
-const FRAGMENT_NS: u64 = 60_000_000_000;
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Remembered {
-    whose: u64,
-    at_ns: u64,
-    ports: [u16; 2],
-}
-
 impl Walk {
     /// Nothing was seen yet.
     pub fn new(choice: Choice) -> Walk {
-        let fragments = vec![Remembered::default(); FRAGMENTS];
-        Walk { choice, fragments, hasher: foldhash::fast::RandomState::default() }
+        Walk { choice, fragments: Fragments::default() }
+    }
+
+    /// Later fragments whose packet's first one is not known: it came after them, did not come, or came before
+    /// [`fragments::MOST`] others. They are in flows whose ports are 0.
+    pub fn unattributed(&self) -> u64 {
+        self.fragments.unattributed()
     }
 
     /// What the frame counts for.
@@ -158,7 +152,11 @@ impl Walk {
         let vlan = frame.vlan.or(layers.vlan);
         let mut key = Key::of_words(head.addresses, head.v6, ports, (protocol, head.tos), vlan);
         if layers.fragment != Fragment::Whole {
-            key = self.joined(key, identification(layers, frame.bytes), layers.fragment, frame.at_ns);
+            let identification = identification(layers, frame.bytes);
+            key = match layers.fragment {
+                Fragment::First => self.fragments.first(key, identification, frame.at_ns),
+                _ => self.fragments.later(key, identification, frame.at_ns),
+            };
         }
         if self.choice.directions && frame.egress {
             key = key.leaving();
@@ -181,22 +179,6 @@ impl Walk {
             egress: frame.egress,
             sign: if self.choice.signatures { sign(frame) } else { None },
         })
-    }
-
-    /// The key of a fragment, with the ports that its packet's first fragment had.
-    #[inline(never)]
-    fn joined(&mut self, key: Key, identification: u32, which: Fragment, at_ns: u64) -> Key {
-        use std::hash::BuildHasher;
-        let whose = self.hasher.hash_one((key.with_ports([0, 0]), identification));
-        let Some(slot) = self.fragments.get_mut(whose as usize % FRAGMENTS) else { return key };
-        if which == Fragment::First {
-            *slot = Remembered { whose, at_ns, ports: key.ports() };
-            return key;
-        }
-        match slot.whose == whose && at_ns.abs_diff(slot.at_ns) < FRAGMENT_NS {
-            true => key.with_ports(slot.ports),
-            false => key,
-        }
     }
 
     /// What a tunnel carries, if it is one and what it carries is IP.
@@ -394,17 +376,48 @@ fn gtpu(header: &[u8]) -> Option<usize> {
     None
 }
 
+/// The protocol types of ERSPAN's types I and II, and of type III (draft-foschiano-erspan-03).
+const ERSPAN_II: u16 = 0x88be;
+const ERSPAN_III: u16 = 0x22eb;
+/// The bit of GRE's flags that announces a sequence number.
+const SEQUENCE: u8 = 0x10;
+
 /// RFC 2784 and 2890.
 fn gre(header: &[u8]) -> Option<(LinkType, usize)> {
     let &[flags, version, a, b] = header.first_chunk()?;
     if version & 7 != 0 {
         return None;
     }
-    let optional = [0x80, 0x20, 0x10].iter().filter(|bit| flags & **bit != 0).count();
+    let optional = [0x80, 0x20, SEQUENCE].iter().filter(|bit| flags & **bit != 0).count();
     let skip = 4 + 4 * optional;
     match u16::from_be_bytes([a, b]) {
         ethertype::IPV4 | ethertype::IPV6 => Some((LinkType::RAW, skip)),
         ethertype::BRIDGING => Some((LinkType::ETHERNET, skip)),
+        // Type I has no header of its own, and no sequence number: that tells it from type II.
+        ERSPAN_II if flags & SEQUENCE == 0 => Some((LinkType::ETHERNET, skip)),
+        ERSPAN_II | ERSPAN_III => {
+            let (link, more) = erspan(header.get(skip..)?)?;
+            Some((link, skip + more))
+        }
         _ => None,
     }
 }
+
+/// The header of ERSPAN: what stands behind it, and how long it is. Its version is 1 of type II, and 2 of type III.
+fn erspan(header: &[u8]) -> Option<(LinkType, usize)> {
+    match header.first()? >> 4 {
+        1 => Some((LinkType::ETHERNET, 8)),
+        2 => {
+            let last = u16::from_be_bytes(*header.get(10..)?.first_chunk()?);
+            // With the last bit (O) eight bytes of the platform's follow.
+            let length = if last & 1 == 0 { 12 } else { 20 };
+            // FT: the frame's type; 2 is an IP packet without a link header.
+            let link = if last >> 10 & 0x1f == 2 { LinkType::RAW } else { LinkType::ETHERNET };
+            Some((link, length))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -70,7 +70,7 @@ pub struct Record {
     pub end_reason: u8,
     /// Packets arrived (0) or left (1) where they were seen (`flowDirection`).
     pub direction: u8,
-    /// One packet in so many was looked at: counts are not multiplied by it.
+    /// One packet in so many was looked at; zero: the exporter did not say. Counts are not multiplied by it.
     pub sampling: u32,
 }
 

@@ -1,6 +1,8 @@
 //! IPFIX as it goes over a connection (TCP; RFC 7011, 10.4): templates once, ahead of all, and messages one behind the other, with
 //! nothing between them.
 
+use crate::export::Opening;
+
 /// Bytes of a message's head.
 const HEAD: usize = 16;
 /// Sets of templates and of templates of options (RFC 7011, 3.3.2).
@@ -12,29 +14,30 @@ const TEMPLATES: [u16; 2] = [2, 3];
 /// as a message does that UDP loses.
 #[derive(Debug)]
 pub struct Stream {
-    /// A message that has the templates and no record.
-    templates: Vec<u8>,
-    /// The exporter's number of the connection's first message.
+    /// What each connection begins with.
+    opening: Opening,
+    /// The number of the connection's first message behind it, among all that go to its collector.
     first: Option<u32>,
 }
 
 impl Stream {
-    /// With what [`templates`](crate::export::templates) gave.
-    pub fn new(templates: Vec<u8>) -> Stream {
-        Stream { templates, first: None }
+    /// With what [`opening`](crate::export::opening) gave.
+    pub fn new(opening: Opening) -> Stream {
+        Stream { opening, first: None }
     }
 
     /// A connection begins: the message that goes first.
     pub fn begin(&mut self, now_ns: u64) -> Vec<u8> {
         self.first = None;
-        let mut message = self.templates.clone();
+        let mut message = self.opening.bytes.clone();
         put(&mut message, 4, (now_ns / 1_000_000_000) as u32);
         put(&mut message, 8, 0);
         message
     }
 
-    /// Adds a message to what goes over the connection. Templates in it are left out: they went ahead.
-    pub fn add(&mut self, message: &[u8], out: &mut Vec<u8>) {
+    /// Adds a message to what goes over the connection; `number`: its sequence number among all that go to this collector. Templates
+    /// in it are left out: they went ahead.
+    pub fn add(&mut self, message: &[u8], number: u32, out: &mut Vec<u8>) {
         let Some((head, mut rest)) = message.split_at_checked(HEAD) else { return };
         let at = out.len();
         out.extend(head);
@@ -49,11 +52,11 @@ impl Stream {
             out.truncate(at);
             return;
         }
-        let number = word(head, 8);
         let first = *self.first.get_or_insert(number);
+        let behind = number.wrapping_sub(first).wrapping_add(self.opening.numbers);
         let length = (out.len() - at) as u16;
         if let Some(message) = out.get_mut(at..) {
-            put(message, 8, number.wrapping_sub(first));
+            put(message, 8, behind);
             if let Some(place) = message.get_mut(2..4) {
                 place.copy_from_slice(&length.to_be_bytes());
             }
@@ -71,11 +74,6 @@ fn set(bytes: &[u8]) -> Option<Set> {
     let [a, b, c, d] = *bytes.first_chunk::<4>()?;
     let length = usize::from(u16::from_be_bytes([c, d]));
     (4..=bytes.len()).contains(&length).then(|| Set { number: u16::from_be_bytes([a, b]), length })
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>);
-    bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 fn put(bytes: &mut [u8], at: usize, word: u32) {
@@ -114,7 +112,7 @@ pub fn front(bytes: &[u8]) -> Front {
 mod tests {
     use super::*;
     use crate::collect::{Room, Session};
-    use crate::export::{Exporter, LONGEST, Settings, Status, templates};
+    use crate::export::{Exporter, LONGEST, Settings, Status, opening};
     use crate::key::{Key, Parts};
     use crate::sampling::Flows;
     use crate::table::{Ended, Flow, Over};
@@ -144,6 +142,10 @@ mod tests {
                 flows: Flows::all(),
             },
         }
+    }
+
+    fn word(bytes: &[u8], at: usize) -> u32 {
+        bytes[at..].first_chunk().map(|word| u32::from_be_bytes(*word)).expect("four bytes")
     }
 
     /// The messages of so many flows, and of what the probe says of itself.
@@ -197,10 +199,10 @@ mod tests {
     #[test]
     fn templates_go_once_in_each_connection_and_numbers_begin_anew() {
         let all = messages(500);
-        let mut stream = Stream::new(templates(settings()).expect("the usual template"));
+        let mut stream = Stream::new(opening(settings()).expect("the usual template"));
         for connection in [&all[..], &all[7..]] {
             let mut bytes = stream.begin(NOW);
-            connection.iter().for_each(|message| stream.add(message, &mut bytes));
+            connection.iter().for_each(|message| stream.add(message, word(message, 8), &mut bytes));
             let (octets, counters) = read(&bytes);
             assert_eq!(counters.templates, 5, "{counters:?}");
             assert_eq!((octets, counters.missing_records), (counters.records * 100, 0));
@@ -213,13 +215,26 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_begins_with_how_packets_were_selected_and_numbers_go_on_behind_it() {
+        let context = Context { sampling: 100, ..settings().context };
+        let mut stream =
+            Stream::new(opening(Settings { context, ..settings() }).expect("the usual template"));
+        let mut bytes = stream.begin(NOW);
+        messages(500).iter().for_each(|message| stream.add(message, word(message, 8), &mut bytes));
+        let (_, counters) = read(&bytes);
+        assert_eq!((counters.records, counters.missing_records, counters.restarts), (500, 0, 0));
+        // Three of the probe, and the one of its sampling.
+        assert_eq!((counters.options, counters.templates), (4, 6), "{counters:?}");
+    }
+
+    #[test]
     fn what_is_left_out_of_a_connection_is_missing_in_its_numbers() {
         let all = messages(500);
-        let mut stream = Stream::new(templates(settings()).expect("the usual template"));
+        let mut stream = Stream::new(opening(settings()).expect("the usual template"));
         let mut bytes = stream.begin(NOW);
         let left_out = |number: usize| (5..8).contains(&number);
         let kept = all.iter().enumerate().filter(|(number, _)| !left_out(*number));
-        kept.for_each(|(_, message)| stream.add(message, &mut bytes));
+        kept.for_each(|(_, message)| stream.add(message, word(message, 8), &mut bytes));
         let (_, counters) = read(&bytes);
         assert_eq!(counters.records + counters.missing_records, 500);
         assert!(counters.missing_records > 0);
@@ -227,9 +242,9 @@ mod tests {
 
     #[test]
     fn a_message_of_templates_alone_is_left_out() {
-        let only = templates(settings()).expect("the usual template");
+        let only = opening(settings()).expect("the usual template");
         let mut out = vec![1];
-        Stream::new(only.clone()).add(&only, &mut out);
+        Stream::new(only.clone()).add(&only.bytes, 0, &mut out);
         assert_eq!(out, [1]);
     }
 
@@ -253,9 +268,10 @@ mod tests {
         #[test]
         fn any_bytes_can_be_a_message(message in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut out = Vec::new();
-            Stream::new(message.clone()).add(&message, &mut out);
+            let opening = Opening { bytes: message.clone(), numbers: 0 };
+            Stream::new(opening.clone()).add(&message, 0, &mut out);
             prop_assert!(out.len() <= message.len());
-            Stream::new(message.clone()).begin(NOW);
+            Stream::new(opening).begin(NOW);
             if let Front::Message(length) = front(&message) {
                 prop_assert!((HEAD..=message.len()).contains(&length));
             }

@@ -25,6 +25,8 @@ pub struct Limits {
     pub idle_ns: u64,
     /// After a TCP segment with FIN or RST; `None`: as any other flow.
     pub ended_ns: Option<u64>,
+    /// Before it has more bytes than this, which its counters could not say. Packets are fewer.
+    pub octets: u64,
 }
 
 impl Default for Limits {
@@ -34,6 +36,7 @@ impl Default for Limits {
             active_ns: 120_000_000_000,
             idle_ns: 30_000_000_000,
             ended_ns: Some(1_000_000_000),
+            octets: u64::MAX,
         }
     }
 }
@@ -71,6 +74,18 @@ pub enum Ended {
     Forced = 4,
     /// There was no room for another flow.
     NoRoom = 5,
+    /// Another packet would be more than its counters can say.
+    Full = 6,
+}
+
+impl Ended {
+    /// As records have it (`flowEndReason`): that counters are too small is a lack of resources.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Ended::Full => Ended::NoRoom as u8,
+            other => other as u8,
+        }
+    }
 }
 
 /// What was counted of a flow.
@@ -231,7 +246,7 @@ pub struct Counters {
     /// Records that began.
     pub begun: u64,
     /// Records that are over, by [`Ended`]: entry 0 is that of idle ones.
-    pub over: [u64; 5],
+    pub over: [u64; 6],
     /// The longest search for a flow, in steps.
     pub longest_search: u32,
 }
@@ -405,7 +420,8 @@ impl Table {
         }
         if let Some((slot, at)) = self.find(hash, |key| *key == packet.key) {
             // Of a record whose time is over no more packets are counted, however late the wheel comes.
-            let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
+            let entry = self.entries.get(at as usize);
+            let why = entry.and_then(|entry| over_for(entry, &self.limits, packet, entry.flow.octets));
             match why {
                 None => return self.count(at, packet),
                 Some(why) => self.end(slot, at, why, over),
@@ -422,7 +438,11 @@ impl Table {
     fn add_either_way(&mut self, hash: u32, packet: &Packet, over: &mut impl FnMut(&Over)) {
         let (key, reversed) = (packet.key, packet.key.reversed());
         if let Some((slot, at)) = self.find(hash, |one| *one == key || *one == reversed) {
-            let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
+            let back =
+                self.backs.as_ref().and_then(|backs| backs.get(at as usize)).map_or(0, |back| back.octets);
+            let octets = |entry: &Entry| if entry.flow.key == key { entry.flow.octets } else { back };
+            let entry = self.entries.get(at as usize);
+            let why = entry.and_then(|entry| over_for(entry, &self.limits, packet, octets(entry)));
             match why {
                 None => return self.count_either_way(at, packet),
                 Some(why) => self.end(slot, at, why, over),
@@ -811,6 +831,13 @@ fn due(entry: &Entry, limits: &Limits, now_ns: u64) -> Option<Ended> {
         return Some(Ended::Idle);
     }
     (now_ns >= first.saturating_add(limits.active_ns)).then_some(Ended::Active)
+}
+
+/// Why its record is over for this packet, if it is: of its direction it has so many octets.
+#[inline]
+fn over_for(entry: &Entry, limits: &Limits, packet: &Packet, octets: u64) -> Option<Ended> {
+    let is_full = octets.saturating_add(packet.octets) > limits.octets;
+    due(entry, limits, packet.at_ns).or(is_full.then_some(Ended::Full))
 }
 
 #[inline]

@@ -41,6 +41,7 @@ pub struct Template {
     /// In their order.
     pub fields: Vec<Field>,
     what: Vec<What>,
+    version: Version,
 }
 
 /// What a template is for.
@@ -123,6 +124,8 @@ enum What {
     SamplingInterval,
     SamplingAlgorithm,
     Dscp,
+    /// What times since the start of the exporter count from.
+    Began1970,
     /// Who began a flow of both directions.
     Began,
     /// Whether packets arrived or left.
@@ -189,12 +192,13 @@ pub const SIGNED: &str = "netdynoStream netdynoFirstSequence netdynoLastSequence
 
 impl Template {
     /// Reads names with spaces or commas between them. Of addresses, those of the purpose's IP version are taken, whichever is
-    /// named.
+    /// named. Where IPFIX has times since the start of the exporter, what they count from is added: its messages do not say it,
+    /// as those of NetFlow do.
     ///
     /// # Errors
     /// Which name is none, or that there is none.
     pub fn parse(text: &str, purpose: Purpose) -> Result<Template, BadTemplate> {
-        let mut template = Template { fields: Vec::new(), what: Vec::new() };
+        let mut template = Template { fields: Vec::new(), what: Vec::new(), version: purpose.version };
         let mut names_other_way = false;
         for name in text.split([' ', ',', '\t', '\n', '"']).filter(|name| !name.is_empty()) {
             let not_had = || BadTemplate::NotHad(name.to_owned());
@@ -229,6 +233,10 @@ impl Template {
         }
         if purpose.answered && !names_other_way {
             template.add_other_way(purpose);
+        }
+        let by_start = template.has_uptime() && purpose.version == Version::Ipfix;
+        if let Some(element) = element::of_name("systemInitTimeMilliseconds").filter(|_| by_start) {
+            template.push(element, 0, What::Began1970, purpose);
         }
         match template.length() {
             0 => Err(BadTemplate::Empty),
@@ -267,15 +275,56 @@ impl Template {
         }
     }
 
+    /// Some of its times count from the start of the exporter (`sysUpTime`).
+    pub(crate) fn has_uptime(&self) -> bool {
+        self.what.iter().any(|what| matches!(what, What::FirstUptime | What::LastUptime))
+    }
+
+    /// The longest time from a flow's first packet to its last that its fields can say.
+    pub(crate) fn longest_ns(&self) -> u64 {
+        let longest = |what: &What| match what {
+            What::FirstUptime | What::LastUptime => UPTIME_NS,
+            What::Duration(Unit::Milliseconds) => u64::from(u32::MAX) * 1_000_000,
+            What::Duration(_) => u64::from(u32::MAX) * 1000,
+            _ => u64::MAX,
+        };
+        self.what.iter().map(longest).min().unwrap_or(u64::MAX)
+    }
+
+    /// The most that its counters of bytes and packets hold.
+    pub(crate) fn most_octets(&self) -> u64 {
+        let counters = self
+            .fields
+            .iter()
+            .zip(&self.what)
+            .filter(|(_, what)| matches!(what, What::Octets | What::Packets));
+        let most = |bytes: u16| 1u64.checked_shl(8 * u32::from(bytes)).map_or(u64::MAX, |above| above - 1);
+        counters.map(|(field, _)| most(field.length)).min().unwrap_or(u64::MAX)
+    }
+
     /// Bytes of a record.
     pub fn length(&self) -> usize {
         self.fields.iter().map(|field| usize::from(field.length)).sum()
+    }
+
+    /// What times since the start of the exporter count from, in milliseconds since 1970: its start, as v9's messages have it. In
+    /// IPFIX the record says it, so that a flow of before the start, or of long after it, has one of its own.
+    fn init_ms(&self, first_ns: u64, context: &Context) -> u64 {
+        let says = self.what.contains(&What::Began1970) && self.version == Version::Ipfix;
+        match first_ns.checked_sub(context.began_ns) {
+            Some(since) if since < UPTIME_NS || !says => context.began_ns / 1_000_000,
+            None if !says => context.began_ns / 1_000_000,
+            // A second before its first packet: a time of 0 is none to some who read it.
+            _ => (first_ns / 1_000_000).saturating_sub(1000),
+        }
     }
 
     /// Writes the record of a flow.
     pub fn write(&self, over: &Over, context: &Context, out: &mut Vec<u8>) {
         let (forward, why) = (&over.flow, over.why);
         let back = over.other_way();
+        let first_ns = back.map_or(forward.times_ns[0], |back| forward.times_ns[0].min(back.times_ns[0]));
+        let init_ms = self.init_ms(first_ns, context);
         for (field, what) in self.fields.iter().zip(&self.what) {
             let length = usize::from(field.length);
             let other_way = field.number.enterprise == element::REVERSE;
@@ -294,11 +343,14 @@ impl Template {
                 What::Mpls => out.extend(flow.mpls),
                 // In one byte there are but the classic eight.
                 What::TcpFlags if length == 1 => out.push(flow.tcp_flags as u8),
-                what => number(value(*what, flow, why, context), length, out),
+                what => number(value(*what, flow, why, (context, init_ms)), length, out),
             }
         }
     }
 }
+
+/// Half of what 32 bits of milliseconds can say, which wrap: 24.8 days. Within it times by `sysUpTime` have one meaning.
+pub(crate) const UPTIME_NS: u64 = (1 << 31) * 1_000_000;
 
 /// Big-endian, in so many bytes. What does not fit is the greatest that does: a counter that is too small would lie.
 fn number(value: u64, length: usize, out: &mut Vec<u8>) {
@@ -343,9 +395,9 @@ fn time(ns: u64, unit: Unit) -> u64 {
     }
 }
 
-fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
+fn value(what: What, flow: &Flow, why: Ended, (context, init_ms): (&Context, u64)) -> u64 {
     let [first, last] = flow.times_ns;
-    let uptime = |ns: u64| (ns / 1_000_000).wrapping_sub(context.began_ns / 1_000_000) & u64::from(u32::MAX);
+    let uptime = |ns: u64| (ns / 1_000_000).wrapping_sub(init_ms) & u64::from(u32::MAX);
     let [source_port, destination_port] = flow.key.ports();
     let is_icmp =
         matches!(flow.key.protocol(), wire::numbers::protocol::ICMP | wire::numbers::protocol::ICMPV6);
@@ -383,7 +435,8 @@ fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
                 4
             }
         }
-        What::EndReason => why as u64,
+        What::EndReason => why.number().into(),
+        What::Began1970 => init_ms,
         What::SamplingInterval => context.sampling.max(1).into(),
         What::SamplingAlgorithm => {
             if context.random {
@@ -468,6 +521,7 @@ fn what(id: u16) -> Option<What> {
         155 => What::Last(Unit::Microseconds),
         156 => What::First(Unit::Nanoseconds),
         157 => What::Last(Unit::Nanoseconds),
+        160 => What::Began1970,
         161 => What::Duration(Unit::Milliseconds),
         162 => What::Duration(Unit::Microseconds),
         176 | 178 => What::IcmpType,

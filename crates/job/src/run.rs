@@ -52,8 +52,8 @@ use outcome::Outcome;
 use report::{Choice, Code, NotTaken, Report, Resolved, Warnings};
 use settle::Settled;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 use traffic::Program;
 use trust::Suspicion;
@@ -111,6 +111,8 @@ pub struct Setup {
     pub truncated: ([u64; 2], u64),
     /// Who ends it, who looks on, and the runs side by side with it: they wait for each other where one would disturb the others.
     pub session: Session,
+    /// When sending began, by CLOCK_MONOTONIC, is stored here.
+    pub began_ns: Option<Arc<AtomicU64>>,
     /// Told ten times a second how it stands, by whoever runs this as a part of something larger.
     pub onlooker: Option<Onlooker>,
 }
@@ -142,6 +144,7 @@ impl Setup {
             damage: Vec::new(),
             truncated: ([0, 0], 1),
             session: Session::default(),
+            began_ns: None,
             onlooker: None,
         }
     }

@@ -313,6 +313,19 @@ impl Snapshot {
         }
     }
 
+    /// A frame was longer under way than the meter has counted: its stamp is of before, as in a capture that was signed earlier.
+    pub(crate) fn has_old_stamps(&self, began_ns: u64) -> bool {
+        // The hardware's clock is known to some microseconds.
+        const SLACK_NS: u64 = 10_000_000;
+        let lasted = self.last_ns.map(|last_ns| last_ns.saturating_sub(began_ns));
+        lasted.is_some_and(|lasted| self.latency.max() > lasted.saturating_add(SLACK_NS))
+    }
+
+    /// Such stamps tell no latency.
+    pub(crate) fn forget_latencies(&mut self) {
+        (self.latency, self.variation) = (Histogram::default(), Histogram::default());
+    }
+
     /// Adds what was counted at another interface by the same clock.
     pub fn add(&mut self, other: &Snapshot) {
         // All by name, so that nothing new is forgotten here.
@@ -396,8 +409,16 @@ pub struct Measurement {
     /// VLAN tags were taken out of frames before they were counted ([`Options::tags_taken_out`](crate::Options::tags_taken_out)):
     /// a frame that came with one is 4 bytes shorter here.
     pub tags_unseen: bool,
+    /// Frames were stamped before the meter began to count, so that latencies are not known and left out.
+    pub old_stamps: bool,
     /// How many frames were copied, if that was asked for.
     pub captured: Option<Captured>,
+}
+
+impl StreamStats {
+    pub(crate) fn forget_latencies(&mut self) {
+        (self.latency, self.latencies, self.jitter_ns) = (None, None, None);
+    }
 }
 
 impl Measurement {
@@ -405,8 +426,17 @@ impl Measurement {
     /// is added up; frames that overtook one another on different ways are not seen.
     pub fn add(&mut self, other: Measurement) {
         // How each is measured is told of each where it is attached.
-        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen, captured } =
-            other;
+        let Measurement {
+            mode: _,
+            reason: _,
+            totals,
+            streams,
+            arrivals,
+            stamps,
+            tags_unseen,
+            old_stamps,
+            captured,
+        } = other;
         self.totals.add(&totals);
         for stats in streams {
             match self.streams.binary_search_by_key(&stats.stream, |own| own.stream) {
@@ -419,6 +449,7 @@ impl Measurement {
             (own, other) => *own = own.take().or(other),
         }
         self.tags_unseen |= tags_unseen;
+        self.old_stamps |= old_stamps;
         if let (Some(own), Some(other)) = (&mut self.captured, captured) {
             own.frames += other.frames;
             own.missed += other.missed;
@@ -439,6 +470,19 @@ mod tests {
     use crate::order::plain;
     use crate::tracker::{Tracker, Wanted};
     use wire::signature::Signature;
+
+    #[test]
+    fn a_frame_that_was_stamped_before_the_meter_began_tells_no_latency() {
+        const SECOND: u64 = 1_000_000_000;
+        // Three frames from 5 s on, each a second under way.
+        let mut totals = measured(&[(0, SECOND), (1, SECOND), (2, SECOND)], 5 * SECOND).totals;
+        assert!(!totals.has_old_stamps(4 * SECOND) && !totals.has_old_stamps(0));
+        // Stamped at 4 s, where it began after that.
+        assert!(totals.has_old_stamps(4_100_000_000));
+        totals.forget_latencies();
+        assert!(totals.latency.is_empty() && totals.variation.is_empty() && totals.frames == 3);
+        assert!(!totals.has_old_stamps(5 * SECOND));
+    }
 
     /// What a meter says of frames of stream 0: their numbers, each 1 us after the one before, under way for so many ns.
     fn measured(frames: &[(u64, u64)], from_ns: u64) -> Measurement {
@@ -463,6 +507,7 @@ mod tests {
             arrivals: tracker.arrivals.clone(),
             stamps: None,
             tags_unseen: false,
+            old_stamps: false,
             captured: None,
         }
     }

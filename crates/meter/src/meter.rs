@@ -33,6 +33,8 @@ pub struct Meter {
     midstream: bool,
     tags_unseen: bool,
     drops: bool,
+    /// When it began to count, by CLOCK_MONOTONIC.
+    began_ns: u64,
     _promiscuous: Option<OwnedFd>,
 }
 
@@ -101,6 +103,7 @@ impl Meter {
             )));
         }
         let ifindex = attach::index_of(interface)?;
+        let began_ns = clocks::monotonic();
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
         let (mut source, mode) = match tried.by_hardware(options)? {
             Some(found) => found,
@@ -144,7 +147,17 @@ impl Meter {
         let Options { streams, midstream, .. } = *options;
         let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket && !source.counts_tags();
         let drops = options.action == Action::Drop && mode != Mode::PacketSocket;
-        Ok(Meter { source, mode, reason, streams, midstream, tags_unseen, drops, _promiscuous: promiscuous })
+        Ok(Meter {
+            source,
+            mode,
+            reason,
+            streams,
+            midstream,
+            tags_unseen,
+            drops,
+            began_ns,
+            _promiscuous: promiscuous,
+        })
     }
 
     /// How it counts; never [`Mode::Auto`].
@@ -173,8 +186,16 @@ impl Meter {
     }
 
     /// The sums over everything up to now. Cheap (half a megabyte for each CPU that saw frames is read): poll it ten times a
-    /// second.
+    /// second. Latencies are left out where stamps are of before it began.
     pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.counted();
+        if snapshot.has_old_stamps(self.began_ns) {
+            snapshot.forget_latencies();
+        }
+        snapshot
+    }
+
+    fn counted(&self) -> Snapshot {
         match &self.source {
             Source::Kernel { tables, .. } => {
                 let mut sum = zeroed::<Totals>();
@@ -293,7 +314,12 @@ impl Meter {
             }
             Source::Socket(socket) => socket.stop(),
         }
-        let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
+        let (mut totals, mut streams, arrivals) = (self.counted(), self.streams(), self.arrivals());
+        let old_stamps = totals.has_old_stamps(self.began_ns);
+        if old_stamps {
+            totals.forget_latencies();
+            streams.iter_mut().for_each(StreamStats::forget_latencies);
+        }
         let captured = match &mut self.source {
             Source::Kernel { tables, frames, .. } => {
                 frames.as_mut().map(|frames| frames.finish(totals.frames.saturating_sub(tables.unwanted())))
@@ -309,6 +335,7 @@ impl Meter {
             arrivals,
             stamps,
             tags_unseen,
+            old_stamps,
             captured,
         }
     }

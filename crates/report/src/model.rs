@@ -19,7 +19,7 @@ pub use crate::sections::cloning::{
     Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
     ClonedPlace, ClonedSent, ClonedSessions,
 };
-pub use crate::sections::collection::{Collection, Exported, Exporter};
+pub use crate::sections::collection::{Collection, Exported, Exporter, Written};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
 pub use crate::sections::endpoint::{

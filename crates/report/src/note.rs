@@ -256,6 +256,8 @@ pub enum Code {
     FramesUnmetered,
     /// Several packets may be counted as one, because the kernel joins them.
     FramesJoined,
+    /// Fragments count for flows without ports, because the first one of their packet is not known.
+    FragmentsUnattributed,
     /// Flow records were not sent, or nobody took them.
     RecordsUnsent,
     /// A connection to a collector broke, and was made anew.
@@ -266,6 +268,10 @@ pub enum Code {
     MessagesDropped,
     /// Records or messages are missing by their exporters' numbers.
     RecordsMissing,
+    /// Messages of exporters came twice.
+    MessagesTwice,
+    /// Exporters began to count anew.
+    ExporterRestarted,
     /// Messages could not be read, or their templates did not come.
     MessagesUnread,
     /// Records were received and not written.

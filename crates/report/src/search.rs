@@ -194,8 +194,10 @@ pub struct FlowTrial {
     /// The measurement interval (RFC 6645, 5.2): the time of sending less the idle timeout, or less the time in which the cache is
     /// filled if that is shorter.
     pub measured_ns: u64,
-    /// The Flow Export Rate: records that came while the trial was sent, over the measurement interval.
-    pub export_records_per_second: f64,
+    /// The Flow Export Rate: records that came while the trial was sent, over the measurement interval. Left out where none came in
+    /// that time: what came later is no rate of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export_records_per_second: Option<f64>,
     /// Flows that are in the cache at once, by the rate and the idle timeout.
     pub cache_flows: u64,
 }
@@ -539,8 +541,9 @@ pub struct FlowsFound {
     pub created_flows: u64,
     /// flows that were in the cache at once, by the rate and the idle timeout,
     pub cache_flows: u64,
-    /// the Flow Export Rate: records that came while it was sent, over the measurement interval,
-    pub export_records_per_second: f64,
+    /// the Flow Export Rate: records that came while it was sent, over the measurement interval; left out where none came by then,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export_records_per_second: Option<f64>,
     /// records in a message on average,
     pub records_per_message: f64,
     /// bytes of messages for each record,

@@ -25,7 +25,7 @@ pub(crate) fn found(found: &FlowsFound) -> [Option<String>; 7] {
     [
         Some(units::flow_rate(found.flows_per_second)),
         found.failed_flows_per_second.map(units::flow_rate),
-        Some(format!("{}/s", units::counted(found.export_records_per_second as u64, "record"))),
+        found.export_records_per_second.map(|rate| format!("{}/s", units::counted(rate as u64, "record"))),
         Some(format!("{:.1}", found.records_per_message)),
         Some(format!("{:.1}", found.bytes_per_record)),
         Some(units::counted(found.cache_flows, "flow")),

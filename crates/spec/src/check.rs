@@ -151,7 +151,9 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
     let nothing = job.on.is_none() && job.captures.is_empty();
     let both = job.on.is_some() && !job.captures.is_empty();
     let leaving = job.direction != FlowDirection::In;
-    let one_layout = job.template.is_some() && job.format == ExportFormat::V5;
+    let v5 = job.format == ExportFormat::V5;
+    let one_layout = job.template.is_some() && v5;
+    let above_16_bits = |index: u32| index > 0xffff;
     let zero = "it is at least 1";
     hold(
         "",
@@ -206,6 +208,26 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
+            (
+                "sample",
+                v5 && job.sample.is_some_and(|one_in| one_in > 0x3fff),
+                "NetFlow v5 has 14 bits for it: give `.sample` up to 16383, or take another `.format`",
+            ),
+            (
+                "domain",
+                v5 && job.domain.is_some_and(|domain| domain > 0xff),
+                "NetFlow v5 has a byte for it, the engine's number: give `.domain` up to 255, or take another `.format`",
+            ),
+            (
+                "input_index",
+                v5 && job.input_index.is_some_and(above_16_bits),
+                "NetFlow v5 has two bytes for it: give `.input_index` up to 65535, or take another `.format`",
+            ),
+            (
+                "output_index",
+                v5 && job.output_index.is_some_and(above_16_bits),
+                "NetFlow v5 has two bytes for it: give `.output_index` up to 65535, or take another `.format`",
+            ),
             ("sample_flows", job.sample_flows == Some(0), zero),
             (
                 "sample_flows",

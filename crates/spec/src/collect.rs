@@ -55,6 +55,9 @@ pub struct Collect {
     /// Kafka brokers that get the records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kafka: Option<Kafka>,
+    /// Share the ports with other collectors that do: each gets the messages of some exporters. Default: no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub share_port: bool,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,

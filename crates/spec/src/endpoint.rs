@@ -370,7 +370,7 @@ pub struct EndpointServer {
     /// A file whose first line is the token that clients have to have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// Clients at once. Default: 64.
+    /// Clients at once: who has said hello, and proved that it has the token if there is one. Default: 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_clients: Option<u32>,
     /// Connections at once, of all clients. Default: 20000.
@@ -382,7 +382,7 @@ pub struct EndpointServer {
     /// How long a test may last. Default: 1h.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<Written<Duration>>,
-    /// Memory of a test's buffers in bytes. Default: 1G.
+    /// Memory in bytes of the buffers of all clients' tests together. Default: 1 GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<Written<u64>>,
     /// Bits per second that a test may have this host send, or receive. Default: as fast as they go.
@@ -437,6 +437,8 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
     let no_datagrams = "this test has no stream of datagrams; leave it out";
     let large = |count: &Option<Written<u64>>, most: u64| count.as_deref().is_some_and(|count| *count > most);
     let over_connections = !test.is_udp() && !unix;
+    // Unless said, of IPv4: the greater one.
+    let size = job.size.as_deref().copied().unwrap_or(1472);
     hold(
         "",
         &[
@@ -528,6 +530,11 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 ill_rate,
                 "this test has no such load: transactions take tps, connection-rate cps, streams over TCP bps, streams of datagrams bps or pps",
             ),
+            (
+                "rate",
+                matches!(rate, Some(EndpointRate::Bits(bits)) if *bits < job.parallel.unwrap_or(1).into()),
+                "it is less than a bit a second for each connection: more, or fewer of them by `parallel`",
+            ),
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
             ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),
@@ -546,6 +553,20 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             ("gro", job.gro && !datagrams, no_datagrams),
             ("batch", job.batch.is_some() && !datagrams, no_datagrams),
             ("batch", job.batch.is_some_and(|batch| !(1..=256).contains(&batch)), "it is 1 to 256"),
+            (
+                "batch",
+                job.gso && job.batch.is_some_and(|batch| batch > 64),
+                "with `gso` it is 1 to 64: the kernel cuts no more out of a buffer",
+            ),
+            (
+                "batch",
+                job.gso && job.batch.is_some_and(|batch| u64::from(batch).saturating_mul(size) > 65_507),
+                "with `gso` a call has 65507 bytes at most: less of them, or a smaller `size`",
+            ),
+            ("send_buffer", large(&job.send_buffer, 1 << 30), "it is at most 1 GiB"),
+            ("receive_buffer", large(&job.receive_buffer, 1 << 30), "it is at most 1 GiB"),
+            ("remote_send_buffer", large(&job.remote_send_buffer, 1 << 30), "it is at most 1 GiB"),
+            ("remote_receive_buffer", large(&job.remote_receive_buffer, 1 << 30), "it is at most 1 GiB"),
             ("nodelay", job.nodelay && !over_connections, "it is of TCP only"),
             ("cork", job.cork && !over_connections, "it is of TCP only"),
             ("congestion", job.congestion.is_some() && !over_connections, "it is of TCP only"),
@@ -594,6 +615,32 @@ fn endpoint_server(job: &EndpointServer) -> Result<(), Contradiction> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What an end would make something else of without a word.
+    #[test]
+    fn what_would_be_made_smaller_is_refused() {
+        let written = |count: u64| Some(Written::of(count.to_string(), count));
+        let udp =
+            Endpoint { test: EndpointTest::UdpStream, host: "h".into(), gso: true, ..Endpoint::default() };
+        assert_eq!(Endpoint { batch: Some(44), ..udp.clone() }.check(), Ok(()));
+        let all = [
+            (Endpoint { batch: Some(65), ..udp.clone() }, "batch"),
+            (Endpoint { batch: Some(45), ..udp.clone() }, "batch"),
+            (Endpoint { batch: Some(64), size: written(1024), ..udp.clone() }, "batch"),
+            (Endpoint { remote_send_buffer: written(1 << 31), ..udp.clone() }, "remote_send_buffer"),
+            (
+                Endpoint {
+                    parallel: Some(8),
+                    rate: Some(Written::of("7bps".into(), EndpointRate::Bits(7))),
+                    ..udp.clone()
+                },
+                "rate",
+            ),
+        ];
+        for (job, member) in all {
+            assert_eq!(job.check().expect_err(member).member, member, "{job:?}");
+        }
+    }
 
     #[test]
     fn loads_and_confidences_are_read_as_people_write_them() {

@@ -64,7 +64,7 @@ pub struct Probe {
     /// Collectors that get the records, over UDP (HOST:PORT) or TCP (tcp://HOST:PORT; IPFIX only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub export: Vec<String>,
-    /// Each message goes to one collector in turn. Default: each goes to all.
+    /// Each message goes to one collector in turn, with templates and sequence numbers of each one's own. Default: each goes to all.
     #[serde(default, skip_serializing_if = "no")]
     pub balance: bool,
     /// How records are written.
@@ -76,10 +76,11 @@ pub struct Probe {
     /// The number of IPv4's template; IPv6's is the next. Default: 257.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<u16>,
-    /// Templates and what the probe says of itself are sent again after so long. Default: 1m.
+    /// Templates and what the probe says of itself are sent again after so long. Templates are also sent after 20 messages, once a
+    /// second at most, and when a collector's host said that nobody listens. Default: 1m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_refresh: Option<Written<Duration>>,
-    /// Observation domain of IPFIX, source of v9, engine of v5. Default: 0.
+    /// Observation domain of IPFIX, source of v9, engine of v5 (up to 255). Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<u32>,
     /// A record ends so long after its flow's last packet. Default: 15s.
@@ -94,7 +95,7 @@ pub struct Probe {
     /// Flows at once; with more, the one that is idle longest ends. Default: 1048576.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_flows: Option<Written<u64>>,
-    /// Of GTP-U, VXLAN and GRE the headers inside.
+    /// Of GTP-U, VXLAN, GRE, ERSPAN and IP in IP the headers inside.
     #[serde(default, skip_serializing_if = "no")]
     pub inner: bool,
     /// Packets of both directions are one flow and one record (RFC 5103), with elements of the other direction under number 29305: of
@@ -105,7 +106,7 @@ pub struct Probe {
     /// number 32473: of IPFIX only. A packet socket takes the frames.
     #[serde(default, skip_serializing_if = "no")]
     pub signatures: bool,
-    /// One packet in so many is looked at.
+    /// One packet in so many is looked at; with NetFlow v5 in up to 16383.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
     /// Which ones is left to chance. Default: every so manyth.

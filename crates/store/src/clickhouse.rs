@@ -150,7 +150,9 @@ impl Server {
             let kind = match column.of {
                 Of::Word(_) => "UInt32",
                 Of::Number(_) => "UInt64 CODEC(T64, ZSTD)",
-                Of::Time(_) => "DateTime64(9, 'UTC') CODEC(Delta, ZSTD)",
+                Of::Told(_) => "Nullable(UInt32)",
+                Of::Time(_) => "Nullable(DateTime64(9, 'UTC')) CODEC(Delta, ZSTD)",
+                Of::Came(_) => "DateTime64(9, 'UTC') CODEC(Delta, ZSTD)",
                 Of::Name(_) => "LowCardinality(String)",
                 Of::Address(_) => "IPv6",
                 Of::Mac(_) => "String",
@@ -203,8 +205,11 @@ impl ClickHouse {
         /// Who may only insert is not asked more.
         const ACCESS_DENIED: u32 = 497;
         let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).chain([OTHERS]).collect();
-        let look =
-            format!("SELECT `{}` FROM {} LIMIT 0 FORMAT Null", names.join("`,`"), self.server.quoted());
+        // What may not be known has to be Nullable: only then there is this part of it.
+        let nulls = COLUMNS.iter().filter(|column| matches!(column.of, Of::Told(_) | Of::Time(_)));
+        let nulls: Vec<String> = nulls.map(|column| format!(", `{}`.`null`", column.name)).collect();
+        let (names, nulls, table) = (names.join("`,`"), nulls.concat(), self.server.quoted());
+        let look = format!("SELECT `{names}`{nulls} FROM {table} LIMIT 0 FORMAT Null");
         let url = || self.server.url.clone();
         let answer = match self.ask(&look, None, &[]) {
             Answer::Never(UNKNOWN_TABLE, _) => {
@@ -339,6 +344,10 @@ impl Sink for ClickHouse {
             self.send();
         }
         self.kept.lost += self.waiting.drain(..).map(|block| block.rows).sum::<u64>();
+        if self.kept.lost == 0 {
+            // A server that was away and came again is no fault of the result, as with Kafka.
+            self.kept.fault = None;
+        }
     }
 
     fn kept(&self) -> &Kept {
@@ -357,14 +366,27 @@ fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
+/// A value behind a zero, or a one where there is none.
+fn write_known<const LENGTH: usize>(known: Option<[u8; LENGTH]>, out: &mut Vec<u8>) {
+    out.push(known.is_none().into());
+    out.extend(known.into_iter().flatten());
+}
+
 /// A row in `RowBinary`, in the order of [`COLUMNS`].
 fn write(row: &Row, out: &mut Vec<u8>) {
     for column in &COLUMNS {
         match column.of {
             Of::Word(get) => out.extend(get(&row.record).to_le_bytes()),
             Of::Number(get) => out.extend(get(&row.record).to_le_bytes()),
+            Of::Told(get) => {
+                write_known(Some(get(&row.record)).filter(|told| *told > 0).map(u32::to_le_bytes), out)
+            }
             // DateTime64(9) is a signed number; what it cannot hold is as if it were not known.
-            Of::Time(get) => out.extend(i64::try_from(get(row)).unwrap_or(0).to_le_bytes()),
+            Of::Time(get) => {
+                let time = i64::try_from(get(row)).ok().filter(|time| *time > 0);
+                write_known(time.map(i64::to_le_bytes), out);
+            }
+            Of::Came(get) => out.extend(i64::try_from(get(row)).unwrap_or(0).to_le_bytes()),
             Of::Name(get) => write_text(get(&row.record).as_bytes(), out),
             Of::Address(get) => out.extend(match get(row) {
                 None => Ipv6Addr::UNSPECIFIED.octets(),

@@ -11,8 +11,12 @@ pub enum Of {
     Word(fn(&Record) -> u32),
     /// Numbers of 64 bits.
     Number(fn(&Record) -> u64),
+    /// Numbers of 32 bits; 0: not known.
+    Told(fn(&Record) -> u32),
     /// Nanoseconds since 1970; 0: not known.
     Time(fn(&Row) -> u64),
+    /// When a row came, which is always known.
+    Came(fn(&Row) -> u64),
     Name(fn(&Record) -> &'static str),
     Address(fn(&Row) -> Option<IpAddr>),
     Mac(fn(&Record) -> [u8; 6]),
@@ -31,10 +35,10 @@ const fn column(name: &'static str, of: Of) -> Column {
 /// Their names are goflow2's where it has them.
 pub const COLUMNS: [Column; 30] = [
     column("type", Of::Name(|r| r.format.name())),
-    column("time_received_ns", Of::Time(|row| row.received_ns)),
+    column("time_received_ns", Of::Came(|row| row.received_ns)),
     column("sampler_address", Of::Address(|row| Some(row.from.to_canonical()))),
     column("observation_domain_id", Of::Word(|r| r.domain)),
-    column("sampling_rate", Of::Word(|r| r.sampling)),
+    column("sampling_rate", Of::Told(|r| r.sampling)),
     column("time_flow_start_ns", Of::Time(|row| row.record.times_ns[0])),
     column("time_flow_end_ns", Of::Time(|row| row.record.times_ns[1])),
     column("bytes", Of::Number(|r| r.octets)),

@@ -6,12 +6,14 @@
 //!   date=2026-11-24/hour=01/flows-20261124T013000Z.parquet          partitioned, as DuckDB, Spark and pyarrow read it
 //! ```
 //!
-//! A file has its name when it is whole, and no file that is there is replaced by a rotated one.
+//! A file has its name when it is whole, and no file that is there is replaced by a rotated one. One that cannot be written to its end
+//! (the disk is full, a pipe's reader is gone) keeps the rows that are whole in it.
 
+use crate::ground::Ground;
 use crate::parquet::{self, Parquet};
 use crate::{Kept, Row, Sink, protobuf, text};
 use capture::AtomicFile;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -155,73 +157,132 @@ struct Open {
 
 #[derive(Debug)]
 enum Encoder {
-    Bytes { file: BufWriter<AtomicFile>, form: Form, written: u64 },
-    Columns(Box<Parquet<BufWriter<AtomicFile>>>),
+    Bytes(Lines),
+    Columns(Box<Parquet>),
+}
+
+/// Rows one behind the other, as bytes.
+#[derive(Debug)]
+struct Lines {
+    form: Form,
+    ground: Ground,
+    /// What waits to be written, and where each of its rows ends.
+    waiting: Vec<u8>,
+    ends: Vec<usize>,
+    /// Rows that are written whole.
+    rows: u64,
+    scratch: Vec<u8>,
+}
+
+/// So many bytes are written at once.
+const AT_ONCE: usize = 1 << 18;
+
+impl Lines {
+    fn write(&mut self, rows: &[Row]) -> io::Result<()> {
+        for row in rows {
+            match self.form {
+                Form::Csv => text::csv(row, &mut self.waiting),
+                Form::Protobuf => protobuf::write(row, &mut self.scratch, &mut self.waiting),
+                Form::Lines | Form::Parquet => text::json(row, &mut self.waiting),
+            }
+            self.ends.push(self.waiting.len());
+        }
+        if self.waiting.len() >= AT_ONCE { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what waits. If that fails, the file ends behind the last row that is whole.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut at = 0;
+        let written = loop {
+            let rest = self.waiting.get(at..).unwrap_or_default();
+            if rest.is_empty() {
+                break self.ground.flush();
+            }
+            match self.ground.write(rest) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => at += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let whole = self.ends.partition_point(|end| *end <= at);
+        self.rows += whole as u64;
+        if written.is_err() {
+            let end = whole.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+            self.ground.cut(self.ground.written().saturating_sub((at - end.min(at)) as u64));
+        }
+        self.waiting.clear();
+        self.ends.clear();
+        written
+    }
 }
 
 impl Encoder {
     fn create(form: Form, path: &Path) -> io::Result<Encoder> {
-        let file = if is_stdout(path) { AtomicFile::stdout()? } else { AtomicFile::create(path)? };
-        let file = BufWriter::with_capacity(1 << 18, file);
+        let ground = if is_stdout(path) { Ground::stdout()? } else { Ground::create(path)? };
         if form == Form::Parquet {
-            return Ok(Encoder::Columns(Box::new(Parquet::create(file)?)));
+            return Ok(Encoder::Columns(Box::new(Parquet::create(ground)?)));
         }
-        let mut made = Encoder::Bytes { file, form, written: 0 };
+        let (waiting, ends, scratch) = (Vec::with_capacity(AT_ONCE), Vec::new(), Vec::new());
+        let mut lines = Lines { form, ground, waiting, ends, rows: 0, scratch };
         if form == Form::Csv {
-            let mut head = Vec::new();
-            text::head(&mut head);
-            made.write_bytes(&head)?;
+            text::head(&mut lines.waiting);
         }
-        Ok(made)
+        Ok(Encoder::Bytes(lines))
     }
 
-    fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Encoder::Bytes { file, written, .. } = self {
-            file.write_all(bytes)?;
-            *written += bytes.len() as u64;
+    fn write(&mut self, rows: &[Row]) -> io::Result<()> {
+        match self {
+            Encoder::Bytes(lines) => lines.write(rows),
+            Encoder::Columns(parquet) => parquet.write(rows),
         }
-        Ok(())
-    }
-
-    fn write(&mut self, rows: &[Row], scratch: &mut [Vec<u8>; 2]) -> io::Result<()> {
-        let form = match self {
-            Encoder::Columns(parquet) => return parquet.write(rows),
-            Encoder::Bytes { form, .. } => *form,
-        };
-        let [out, message] = scratch;
-        out.clear();
-        for row in rows {
-            match form {
-                Form::Csv => text::csv(row, out),
-                Form::Protobuf => protobuf::write(row, message, out),
-                Form::Lines | Form::Parquet => text::json(row, out),
-            }
-        }
-        self.write_bytes(out)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Encoder::Bytes { file, .. } => file.flush(),
+            Encoder::Bytes(lines) => lines.flush(),
             Encoder::Columns(_) => Ok(()),
         }
     }
 
     fn size(&self) -> u64 {
         match self {
-            Encoder::Bytes { written, .. } => *written,
+            Encoder::Bytes(lines) => lines.ground.written() + lines.waiting.len() as u64,
             Encoder::Columns(parquet) => parquet.size(),
         }
     }
 
-    /// Makes it a whole file under its name, or, if that is taken, one beside it.
-    fn finish(self, replace: bool) -> io::Result<()> {
-        let file = match self {
-            Encoder::Bytes { file, .. } => file,
-            Encoder::Columns(parquet) => parquet.finish()?,
+    /// Makes it a whole file under its name, or, if that is taken, one beside it. How many rows are in it, and what went wrong.
+    fn finish(mut self, replace: bool) -> (u64, io::Result<()>) {
+        let ended = match &mut self {
+            Encoder::Bytes(lines) => lines.flush(),
+            Encoder::Columns(parquet) => parquet.end(),
         };
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        if replace { file.finish() } else { file.finish_beside() }
+        match ended {
+            Ok(()) => {
+                let (rows, ground) = match self {
+                    Encoder::Bytes(lines) => (lines.rows, lines.ground),
+                    Encoder::Columns(parquet) => parquet.ended(),
+                };
+                match ground.finish(replace) {
+                    Ok(()) => (rows, Ok(())),
+                    Err(error) => (0, Err(error)),
+                }
+            }
+            Err(error) => (self.salvage(replace), Err(error)),
+        }
+    }
+
+    /// Of one that failed, what is whole becomes a file, if there is any. How many rows that are.
+    fn salvage(self, replace: bool) -> u64 {
+        let (rows, ground) = match self {
+            Encoder::Bytes(lines) => (lines.rows, lines.ground),
+            Encoder::Columns(parquet) => match parquet.salvage() {
+                Some(saved) => saved,
+                None => return 0,
+            },
+        };
+        if rows > 0 && ground.finish(replace).is_ok() { rows } else { 0 }
     }
 }
 
@@ -235,7 +296,6 @@ pub struct Files {
     /// A single file failed, or all is written.
     over: bool,
     kept: Kept,
-    scratch: [Vec<u8>; 2],
 }
 
 impl Files {
@@ -256,7 +316,7 @@ impl Files {
             let of = Encoder::create(plan.form, &plan.path)?;
             open.push(Open { slot, name: plan.path.clone(), rows: 0, of });
         }
-        Ok(Files { plan, open, pause: None, over: false, kept: Kept::default(), scratch: Default::default() })
+        Ok(Files { plan, open, pause: None, over: false, kept: Kept::default() })
     }
 
     fn begin(&mut self, slot: Slot, ns: u64) -> io::Result<usize> {
@@ -279,14 +339,30 @@ impl Files {
     /// Ends a file, whole.
     fn end(&mut self, at: usize) {
         let open = self.open.remove(at);
-        match open.of.finish(!self.plan.rotates()) {
-            Ok(()) => self.kept.records += open.rows,
-            Err(error) => self.failed(open.rows, &open.name, &error),
+        let (rows, ended) = open.of.finish(!self.plan.rotates());
+        self.kept.records += rows;
+        if let Err(error) = ended {
+            self.failed((rows, open.rows), &open.name, &error);
         }
     }
 
-    fn failed(&mut self, lost: u64, name: &Path, error: &io::Error) {
-        self.kept.fail(lost, || format!("writing {}: {error}", name.display()));
+    /// A file cannot be written any more: what is whole of it stays. So many rows more were to go into it.
+    fn give_up(&mut self, at: usize, more: u64, error: &io::Error) {
+        let open = self.open.remove(at);
+        let rows = open.of.salvage(!self.plan.rotates());
+        self.kept.records += rows;
+        self.failed((rows, open.rows + more), &open.name, error);
+    }
+
+    /// Of all rows of a file so many are whole.
+    fn failed(&mut self, (whole, all): (u64, u64), name: &Path, error: &io::Error) {
+        self.kept.fail(all.saturating_sub(whole), || {
+            let kept = match whole {
+                0 => "none of its records is kept".to_owned(),
+                whole => format!("it ends behind its first {}", report::units::counted(whole, "record")),
+            };
+            format!("writing {}: {error}; {kept}", name.display())
+        });
         self.over |= !self.plan.rotates();
         self.pause = Some(Instant::now() + PAUSE);
     }
@@ -311,18 +387,14 @@ impl Files {
             },
         };
         let Some(open) = self.open.get_mut(at) else { return };
-        match open.of.write(rows, &mut self.scratch) {
+        match open.of.write(rows) {
             Ok(()) => {
                 open.rows += count;
                 if self.plan.size.is_some_and(|size| open.of.size() >= size) {
                     self.end(at);
                 }
             }
-            Err(error) => {
-                // What is in it already goes with it: half a file is none.
-                let open = self.open.remove(at);
-                self.failed(open.rows + count, &open.name, &error);
-            }
+            Err(error) => self.give_up(at, count, &error),
         }
     }
 }
@@ -346,8 +418,7 @@ impl Sink for Files {
         while let Some((at, error)) =
             self.open.iter_mut().enumerate().find_map(|(at, open)| Some((at, open.of.flush().err()?)))
         {
-            let open = self.open.remove(at);
-            self.failed(open.rows, &open.name, &error);
+            self.give_up(at, 0, &error);
         }
     }
 

@@ -15,6 +15,7 @@
 mod clickhouse;
 mod columns;
 mod files;
+mod ground;
 mod kafka;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -29,7 +30,7 @@ pub use files::{Files, Form, Partition, Plan};
 pub use kafka::{Brokers, Kafka, Key, Unusable};
 
 use flow::element;
-use flow::record::{Other, Record};
+use flow::record::{Format, Other, Record};
 use std::net::IpAddr;
 
 /// Bytes of fields without a column that a row keeps; what does not fit is left out. A single one may have 65,535.
@@ -48,8 +49,13 @@ pub struct Row {
 impl Row {
     /// A record that came from an exporter at a time (nanoseconds since 1970), with fields that [`Record`] has no place for.
     pub fn of(record: &Record, others: &[Other<'_>], from: IpAddr, received_ns: u64) -> Row {
+        // Agents of sFlow say their own address; their datagrams may come through another's.
+        let is_agent =
+            |other: &&Other<'_>| record.format == Format::Sflow && element::EXPORTER.contains(&other.number);
+        let agent = others.iter().find(is_agent).and_then(|agent| address(agent.bytes));
+        let from = agent.unwrap_or(from);
         let mut left = MOST_OTHERS;
-        let fits = others.iter().filter(|other| {
+        let fits = others.iter().filter(|other| !is_agent(other)).filter(|other| {
             let fits = left.checked_sub(other.bytes.len());
             left = fits.unwrap_or(left);
             fits.is_some()
@@ -59,10 +65,18 @@ impl Row {
     }
 }
 
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => bytes.first_chunk::<4>().map(|v4| IpAddr::from(*v4)),
+        16 => bytes.first_chunk::<16>().map(|v6| IpAddr::from(*v6)),
+        _ => None,
+    }
+}
+
 /// What became of rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Written, and whole: a file has its name, a database has confirmed them.
+    /// Written, and whole: a file has its name, a database has confirmed them, a pipe that ended has taken them.
     pub records: u64,
     /// Taken and not written.
     pub lost: u64,

@@ -5,10 +5,12 @@
 
 use crate::Row;
 use crate::columns::{COLUMNS, Of, write_address, write_mac};
+use crate::ground::Ground;
 use crate::text;
 use ::parquet::basic::{Compression, Encoding, ZstdLevel};
 use ::parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter};
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::parser::parse_message_type;
@@ -26,18 +28,25 @@ pub const GROUP: usize = 122_880;
 const OTHERS: &str = "other_fields";
 
 /// A file that is written.
-pub struct Parquet<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+pub struct Parquet {
+    writer: SerializedFileWriter<Ground>,
+    ground: Ground,
     columns: Vec<Values>,
     others: Values,
     rows: usize,
+    /// Of each group that is in the file: where it ends, and how many rows it has.
+    whole: Vec<(u64, u64)>,
 }
 
 /// What is gathered of a column.
 enum Values {
     Words(Vec<i32>),
     Numbers(Vec<i64>),
-    /// Without those that are not known.
+    /// Without those that are not known, as are the next two.
+    Told {
+        known: Vec<i32>,
+        levels: Vec<i16>,
+    },
     Times {
         known: Vec<i64>,
         levels: Vec<i16>,
@@ -55,7 +64,8 @@ impl Values {
         match of {
             Of::Word(_) => Values::Words(Vec::new()),
             Of::Number(_) => Values::Numbers(Vec::new()),
-            Of::Time(_) => Values::Times { known: Vec::new(), levels: Vec::new() },
+            Of::Told(_) => Values::Told { known: Vec::new(), levels: Vec::new() },
+            Of::Time(_) | Of::Came(_) => Values::Times { known: Vec::new(), levels: Vec::new() },
             Of::Name(_) | Of::Address(_) | Of::Mac(_) => Values::texts(),
         }
     }
@@ -84,7 +94,14 @@ impl Values {
             (Of::Number(get), Values::Numbers(numbers)) => {
                 numbers.extend(rows.iter().map(|row| get(&row.record).cast_signed()));
             }
-            (Of::Time(get), Values::Times { known, levels }) => {
+            (Of::Told(get), Values::Told { known, levels }) => {
+                for row in rows {
+                    let told = Some(get(&row.record)).filter(|told| *told > 0);
+                    levels.push(told.is_some().into());
+                    known.extend(told.map(u32::cast_signed));
+                }
+            }
+            (Of::Time(get) | Of::Came(get), Values::Times { known, levels }) => {
                 for row in rows {
                     let time = i64::try_from(get(row)).ok().filter(|time| *time > 0);
                     levels.push(time.is_some().into());
@@ -109,7 +126,7 @@ impl Values {
                 known
             }),
             // Columns are made by the same table that they are filled by.
-            (Of::Word(_) | Of::Number(_) | Of::Time(_), _) => {}
+            (Of::Word(_) | Of::Number(_) | Of::Told(_) | Of::Time(_) | Of::Came(_), _) => {}
         }
     }
 
@@ -123,6 +140,11 @@ impl Values {
             Values::Numbers(numbers) => {
                 column.typed::<Int64Type>().write_batch(numbers, None, None)?;
                 numbers.clear();
+            }
+            Values::Told { known, levels } => {
+                column.typed::<Int32Type>().write_batch(known, Some(levels), None)?;
+                known.clear();
+                levels.clear();
             }
             Values::Times { known, levels } => {
                 column.typed::<Int64Type>().write_batch(known, Some(levels), None)?;
@@ -153,7 +175,8 @@ fn schema() -> String {
         let kind = match column.of {
             Of::Word(_) => ("required int32", " (INTEGER(32,false))"),
             Of::Number(_) => ("required int64", " (INTEGER(64,false))"),
-            Of::Time(_) => ("optional int64", " (TIMESTAMP(NANOS,true))"),
+            Of::Told(_) => ("optional int32", " (INTEGER(32,false))"),
+            Of::Time(_) | Of::Came(_) => ("optional int64", " (TIMESTAMP(NANOS,true))"),
             Of::Name(_) | Of::Address(_) | Of::Mac(_) => ("optional binary", " (UTF8)"),
         };
         // Writing to a String does not fail.
@@ -171,7 +194,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(GROUP));
     // A dictionary of numbers takes longer to make than all else, and is no smaller.
-    let is_number = |of: &Of| matches!(of, Of::Word(_) | Of::Number(_) | Of::Time(_));
+    let is_number = |of: &Of| !matches!(of, Of::Name(_) | Of::Address(_) | Of::Mac(_));
     for column in COLUMNS.iter().filter(|column| is_number(&column.of)) {
         let path = ColumnPath::from(column.name);
         properties = properties
@@ -192,19 +215,19 @@ fn failed(error: ParquetError) -> io::Error {
     }
 }
 
-impl<W: Write + Send> std::fmt::Debug for Parquet<W> {
+impl std::fmt::Debug for Parquet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Parquet").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
-impl<W: Write + Send> Parquet<W> {
-    pub fn create(file: W) -> io::Result<Parquet<W>> {
+impl Parquet {
+    pub fn create(ground: Ground) -> io::Result<Parquet> {
         let schema = Arc::new(parse_message_type(&schema()).map_err(failed)?);
         let properties = Arc::new(properties().map_err(failed)?);
-        let writer = SerializedFileWriter::new(file, schema, properties).map_err(failed)?;
+        let writer = SerializedFileWriter::new(ground.clone(), schema, properties).map_err(failed)?;
         let columns = COLUMNS.iter().map(|column| Values::of(&column.of)).collect();
-        Ok(Parquet { writer, columns, others: Values::texts(), rows: 0 })
+        Ok(Parquet { writer, ground, columns, others: Values::texts(), rows: 0, whole: Vec::new() })
     }
 
     /// Adds rows, and writes groups that are full.
@@ -234,7 +257,7 @@ impl<W: Write + Send> Parquet<W> {
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
-        self.rows = 0;
+        let rows = std::mem::take(&mut self.rows) as u64;
         let mut group = self.writer.next_row_group()?;
         for values in self.columns.iter_mut().chain([&mut self.others]) {
             // As many as the schema has.
@@ -243,6 +266,9 @@ impl<W: Write + Send> Parquet<W> {
             column.close()?;
         }
         group.close()?;
+        // What is in the file then is a whole group.
+        self.writer.flush()?;
+        self.whole.push((self.writer.bytes_written() as u64, rows));
         Ok(())
     }
 
@@ -252,10 +278,44 @@ impl<W: Write + Send> Parquet<W> {
     }
 
     /// Writes the rest, and what makes it a whole file.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub fn end(&mut self) -> io::Result<()> {
         if self.rows > 0 {
             self.write_group().map_err(failed)?;
         }
-        self.writer.into_inner().map_err(failed)
+        self.writer.finish().map(|_| ()).map_err(failed)
+    }
+
+    /// The file, once it has ended, and how many rows are in it.
+    pub fn ended(self) -> (u64, Ground) {
+        (self.whole.iter().map(|(_, rows)| rows).sum(), self.ground)
+    }
+
+    /// Of a file that could not be written, the groups that are whole, as a file of these alone. `None`: there are none.
+    ///
+    /// What makes it a file (its footer) takes some room, too: where a full disk has none, the last group goes for it.
+    pub fn salvage(self) -> Option<(u64, Ground)> {
+        let Parquet { writer, ground, mut whole, .. } = self;
+        let groups = writer.flushed_row_groups().to_vec();
+        let version = writer.properties().writer_version().as_num();
+        let created_by = Some(writer.properties().created_by().to_owned());
+        let schema = Arc::new(writer.schema_descr().clone());
+        let mut ground = ground.close();
+        drop(writer);
+        while let Some((end, _)) = whole.last() {
+            ground.cut(*end);
+            let rows: u64 = whole.iter().map(|(_, rows)| rows).sum();
+            let count = rows.cast_signed();
+            let told = FileMetaData::new(version, count, created_by.clone(), None, Arc::clone(&schema), None);
+            let told = ParquetMetaData::new(told, groups.iter().take(whole.len()).cloned().collect());
+            let mut footer = Vec::new();
+            let made = ParquetMetaDataWriter::new(&mut footer, &told)
+                .with_preserve_page_index_locations(false)
+                .finish();
+            if made.is_ok() && ground.written() == *end && ground.write_all(&footer).is_ok() {
+                return Some((rows, ground));
+            }
+            whole.pop();
+        }
+        None
     }
 }

@@ -13,6 +13,7 @@
 //! | [`crowd`] | the same over thousands of connections by few threads; connections that are opened, held, closed |
 //! | [`native`] | netdyno's own tests: client and server |
 //! | [`files`], [`memory`], [`rights`] | how many files the process may open; what connections take of memory; leaving root |
+//! | `lobby` | what strangers may take of a server: seats, fair by address; memory of all tests together |
 //! | [`pace`] | schedules |
 //! | [`cpu`] | what processors were used for, and pinning |
 //!
@@ -25,6 +26,7 @@ pub mod datagram;
 pub mod exchange;
 pub mod files;
 pub mod iperf3;
+mod lobby;
 pub mod memory;
 pub mod native;
 pub mod netperf;

@@ -49,13 +49,14 @@ pub struct Pacer {
     /// Catching up beyond this is not done.
     bound: Duration,
     moved: Duration,
+    latest: Duration,
     spin: bool,
 }
 
 impl Pacer {
     /// From `start` on. Who is later than `bound` does not catch up beyond it. With `spin` it waits for the last 100 us awake.
     pub fn new(rate: Rate, start: Instant, bound: Duration, spin: bool) -> Pacer {
-        Pacer { rate, start, next: 0, bound, moved: Duration::ZERO, spin }
+        Pacer { rate, start, next: 0, bound, moved: Duration::ZERO, latest: Duration::ZERO, spin }
     }
 
     /// When the next message is due.
@@ -66,6 +67,7 @@ impl Pacer {
     /// How many messages may leave at `now`, at most `most`. Moves the schedule if it is too far behind.
     pub fn ready(&mut self, now: Instant, most: u64) -> u64 {
         let late = now.saturating_duration_since(self.due());
+        self.latest = self.latest.max(late);
         if late > self.bound {
             let by = late - self.bound;
             self.moved += by;
@@ -83,6 +85,11 @@ impl Pacer {
     /// By how much the schedule was moved in all.
     pub fn moved(&self) -> Duration {
         self.moved
+    }
+
+    /// How far it was behind the schedule, as that stood then, at most.
+    pub fn latest(&self) -> Duration {
+        self.latest
     }
 
     /// Sleeps until the next message is due, but no longer than `most`. True if it is due.
@@ -136,5 +143,13 @@ mod tests {
         pacer.sent(11);
         assert_eq!(pacer.ready(at(507), 1000), 1);
         assert_eq!(pacer.moved(), Duration::from_millis(490));
+        // 16 ms were due at 6 ms: the stall, and not the sum of moves, is how far it was behind.
+        assert_eq!(pacer.latest(), Duration::from_millis(500));
+        for stall in 1..=3 {
+            assert_eq!(pacer.ready(at(507 + 100 * stall), 1000), 11);
+            pacer.sent(11);
+        }
+        assert!(pacer.moved() > Duration::from_millis(700), "{:?}", pacer.moved());
+        assert_eq!(pacer.latest(), Duration::from_millis(500));
     }
 }

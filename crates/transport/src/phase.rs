@@ -59,6 +59,23 @@ pub struct Progress {
     pub jitter_ns: AtomicU64,
     /// Datagrams that this socket had no room for (SO_RXQ_OVFL), or that the sending host refused (ENOBUFS).
     pub dropped: AtomicU64,
+    /// Of these, what does not count: datagrams before or after the time that is measured, by what they say themselves.
+    pub outside: Outside,
+}
+
+/// What of a stream of datagrams does not count.
+#[derive(Debug, Default)]
+pub struct Outside {
+    /// Bytes of payload.
+    pub bytes: AtomicU64,
+    /// Datagrams.
+    pub count: AtomicU64,
+    /// Late ones.
+    pub reordered: AtomicU64,
+    /// That arrived again.
+    pub duplicates: AtomicU64,
+    /// Without room in the socket, up to the first that counts; or refused by the sending host.
+    pub dropped: AtomicU64,
 }
 
 impl Progress {
@@ -214,8 +231,10 @@ pub struct Done {
     pub zerocopy: Option<Zerocopy>,
     /// Due by the schedule, and not sent.
     pub unsent: u64,
-    /// Times that the sender was so late that the schedule was moved, and by how much in all.
+    /// By how much the schedule was moved in all, because the sender was too late to catch up: so much of it was left out.
     pub moved: Duration,
+    /// How far the sender was behind its schedule at most.
+    pub late: Duration,
     /// Of connections that were to be opened.
     pub opened: Option<Opened>,
     /// Connections that are open still: as long as this is.
@@ -247,6 +266,7 @@ impl Done {
             zerocopy: None,
             unsent: 0,
             moved: Duration::ZERO,
+            late: Duration::ZERO,
             opened: None,
             held: Vec::new(),
         }

@@ -590,6 +590,16 @@ pub fn accept(listener: &TcpListener, patience: Duration) -> io::Result<Option<(
     }
 }
 
+/// Bytes of packets that were sent through `socket` and that this host still holds (SO_MEMINFO, SK_MEMINFO_WMEM_ALLOC).
+pub(crate) fn queued(socket: &impl AsFd) -> Option<u64> {
+    const SO_MEMINFO: i32 = 55;
+    let mut info = [0_u8; 64];
+    let length = sys::get_bytes(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut info).ok()?;
+    // The third of its numbers (linux/sock_diag.h).
+    let number = info.get(..length)?.get(8..12)?.try_into().ok().map(u32::from_ne_bytes)?;
+    Some(number.into())
+}
+
 /// Waits until there is something to read, for so long.
 ///
 /// # Errors

@@ -47,6 +47,10 @@ pub struct Collect {
     /// What messages are keyed by: none (spread over partitions), or sampler (the exporter's address: its records stay in order).
     #[arg(long, value_name = "KEY", requires = "kafka", value_parser = word::<KafkaKey>())]
     pub kafka_key: Option<KafkaKey>,
+    /// Share the port with other collectors that share it, too: each gets the messages of some exporters. Without it a port that
+    /// somebody has is refused.
+    #[arg(long)]
+    pub share_port: bool,
     /// Receive by N threads, among which the kernel shares out exporters. Default: 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
@@ -83,6 +87,7 @@ impl Collect {
             rotate: self.rotate,
             rotate_size: self.rotate_size,
             partition: self.partition,
+            share_port: self.share_port,
             threads: self.threads,
             duration: self.duration,
             count: self.count,

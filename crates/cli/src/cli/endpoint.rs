@@ -166,7 +166,7 @@ pub struct Server {
     /// How long a test may last. Default: 1h.
     #[arg(long, value_name = "TIME")]
     pub max_duration: Option<Written<Duration>>,
-    /// Memory of a test's buffers. Default: 1073741824.
+    /// Memory of the buffers of all clients' tests together. Default: 1073741824.
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<Written<u64>>,
     /// What a test may have this host send, or receive: 500mbps. Of datagrams a client that sends more is ended. Default: as fast as it goes.

@@ -33,7 +33,7 @@ pub struct Probe {
     /// each gets all of them.
     #[arg(long, value_name = "HOST:PORT")]
     pub export: Vec<String>,
-    /// Send each message to one collector in turn instead of to all.
+    /// Send each message to one collector in turn instead of to all; each has templates and sequence numbers of its own.
     #[arg(long)]
     pub balance: bool,
     /// How records are written: ipfix, 9 (NetFlow v9), 5 (NetFlow v5: IPv4 only).
@@ -47,10 +47,11 @@ pub struct Probe {
     /// The number of the template for IPv4; IPv6's is the next. Default: 257.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(256..))]
     pub template_id: Option<u16>,
-    /// Send templates again after this long. Default: 1m.
+    /// Send templates again after this long. They are also sent again after 20 messages, once a second at most, and when a
+    /// collector's host says that nobody listens. Default: 1m.
     #[arg(long, value_name = "TIME")]
     pub template_refresh: Option<Written<Duration>>,
-    /// Observation domain (IPFIX), source (v9), engine (v5). Default: 0.
+    /// Observation domain (IPFIX), source (v9), engine (v5, up to 255). Default: 0.
     #[arg(long, value_name = "N")]
     pub domain: Option<u32>,
     /// A record ends this long after its flow's last packet. Default: 15s.
@@ -65,7 +66,7 @@ pub struct Probe {
     /// Flows at once, at most 128 bytes of memory each; with more, the one idle longest ends. Default: 1048576.
     #[arg(long, value_name = "N")]
     pub max_flows: Option<Written<u64>>,
-    /// Of GTP-U, VXLAN, GRE and IP in IP, meter the packets inside.
+    /// Of GTP-U, VXLAN, GRE, ERSPAN (types I, II and III) and IP in IP, meter the packets inside.
     #[arg(long)]
     pub inner: bool,
     /// Make one record of both directions of a flow (RFC 5103; IPFIX only): source is who sent the first packet, and what came
@@ -76,7 +77,7 @@ pub struct Probe {
     /// packets were signed (netdynoStream and others, enterprise 32473; IPFIX only). Takes frames by a packet socket.
     #[arg(long)]
     pub signatures: bool,
-    /// Look at one packet in N only; the records say so.
+    /// Look at one packet in N only; the records say so. With NetFlow v5 N is up to 16383.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
     /// Leave to chance which packet in N that is. Default: every Nth.

@@ -245,7 +245,18 @@ fn serve(args: &Iperf3, server: Server, style: Style, sink: &Arc<Sink>) -> Resul
             sink.lines(None, &text::listening(port, number));
         }
     };
-    let well = server.serve(&news, &listening).map_err(|error| anyhow::anyhow!("{error}"))?;
+    // Where a right of root's is needed later it stays root, and says so.
+    let stays = if args.file.is_some() {
+        Some("-F: the file is opened for each stream")
+    } else if args.serving.authorized_users_path.is_some() {
+        Some("--authorized-users-path: the file is read anew for each client")
+    } else if port < 1024 {
+        Some("-p: a port below 1024 is bound again for each stream of datagrams")
+    } else {
+        None
+    };
+    let bound = || super::leave_root(stays);
+    let well = server.serve(&news, &bound, &listening).map_err(|error| anyhow::anyhow!("{error}"))?;
     if stop.load(Relaxed) {
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),

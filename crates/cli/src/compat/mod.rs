@@ -86,6 +86,32 @@ fn refuse(options: &[(&str, bool, &str)]) -> anyhow::Result<()> {
     }
 }
 
+/// As whom servers of other tools' protocols go on that were begun as root.
+const SERVE_AS: &str = "NETDYNO_SERVE_AS";
+
+/// A server that was begun as root is not root's any more once it listens: it goes on as nobody, or as `NETDYNO_SERVE_AS` says. `stays`: it
+/// needs root's rights later, for this reason. What cannot be is said, and it serves all the same, as these tools' own servers do.
+fn leave_root(stays: Option<&str>) {
+    use crate::output::note;
+    use transport::rights::{self, User};
+    if !rights::is_root() {
+        return;
+    }
+    let name = std::env::var(SERVE_AS).ok().filter(|name| !name.is_empty());
+    // Who says by himself as whom knows what for.
+    if let (None, Some(why)) = (&name, stays) {
+        return note(&format!("it stays root: {why}. {SERVE_AS}=USER goes on as USER all the same"));
+    }
+    let name = name.unwrap_or_else(|| "nobody".to_owned());
+    let became = User::find(&name).and_then(|user| match user.uid {
+        0 => Ok(()),
+        _ => rights::become_user(&user),
+    });
+    if let Err(error) = became {
+        note(&format!("it stays root: going on as user {}: {error}", report::units::printable(&name)));
+    }
+}
+
 /// The file with this process's number, there for as long as this lives.
 #[derive(Debug)]
 struct Pid(std::path::PathBuf);

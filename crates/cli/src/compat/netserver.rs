@@ -14,8 +14,10 @@ use transport::netperf::server::{Event, Serving, serve};
 use transport::phase::Stop;
 
 const OPTIONS: &str = "DdfhL:n:Np:v:VZ:46";
-/// Clients at once.
-const CLIENTS: usize = 1000;
+/// Tests at once.
+const TESTS: u64 = 256;
+/// Bytes of all tests' buffers together.
+const MEMORY: u64 = 1 << 30;
 
 /// Runs `netdyno netserver` with the words that follow its name; returns the exit status.
 pub fn run(words: &[OsString]) -> Result<u8> {
@@ -56,8 +58,9 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     }
     let at = addresses(host.as_deref(), port, v6)?;
     let stop = Stop::from(Signals::heeded()?.stop);
-    let serving = Serving { at, passphrase, serial, clients: CLIENTS, v6_only: v6 == Some(true) };
-    serve(&serving, &stop, &|event| tell(&event, level))?;
+    let v6_only = v6 == Some(true);
+    let serving = Serving { at, passphrase, serial, tests: TESTS, memory: MEMORY, v6_only };
+    serve(&serving, &stop, &|| super::leave_root(None), &|event| tell(&event, level))?;
     Ok(0)
 }
 
@@ -84,7 +87,7 @@ fn addresses(host: Option<&str>, port: u16, v6: Option<bool>) -> Result<Vec<Sock
 fn tell(event: &Event<'_>, level: u32) {
     match event {
         Event::Listening(at) => note(&format!("serving netperf at {at}")),
-        Event::Full(peer) => note(&format!("{peer} was turned away: {CLIENTS} clients are served")),
+        Event::Full(peer) => note(&format!("{peer}: its test was refused: {TESTS} tests run")),
         Event::Failed(peer, why) => note(&format!("{peer}: {}", printable(why))),
         Event::Began(peer, plan) if level > 0 => note(&format!("{peer}: {}", named(plan))),
         Event::Ended(peer, results) if level > 0 => note(&format!(

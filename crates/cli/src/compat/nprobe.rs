@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// From one block of statistics to the next, as nProbe has it.
 const EACH: Duration = Duration::from_secs(30);
+/// What NetFlow v5 can say of sampling.
+pub const MOST_SAMPLING_V5: u32 = 0x3fff;
 /// nProbe's port of collectors.
 const PORT: u16 = 2055;
 
@@ -165,6 +167,11 @@ impl Nprobe {
         let format = version(&self.flow_version)?;
         let export = collectors(&self.collector, format)?;
         let sample = self.sample_rate.as_deref().map(sampling).transpose()?;
+        if let (ExportFormat::V5, Some(Some(rate))) = (format, sample)
+            && rate > MOST_SAMPLING_V5
+        {
+            bail!("-S {rate}: NetFlow v5 has 14 bits for it: give up to {MOST_SAMPLING_V5}, or -V 9");
+        }
         let capture = Path::new(&self.interface).is_file();
         let seconds = |seconds: u64| format!("{seconds}s").parse().ok();
         Ok(Probe {
@@ -182,7 +189,7 @@ impl Nprobe {
             format,
             template: self.flow_templ.clone(),
             template_id: self.flow_templ_id,
-            domain: self.netflow_engine.as_deref().map(engine).transpose()?,
+            domain: self.netflow_engine.as_deref().map(|text| engine(text, format)).transpose()?,
             idle_timeout: seconds(self.idle_timeout),
             active_timeout: seconds(self.lifetime_timeout),
             max_flows: self.max_num_flows.and_then(|flows| flows.to_string().parse().ok()),
@@ -249,11 +256,14 @@ fn sampling(text: &str) -> Result<Option<u32>> {
     }
 }
 
-fn engine(text: &str) -> Result<u32> {
+fn engine(text: &str, format: ExportFormat) -> Result<u32> {
     let parts =
         text.split_once(':').and_then(|(kind, id)| Some((kind.parse::<u8>().ok()?, id.parse::<u8>().ok()?)));
     let (kind, id) =
         parts.with_context(|| format!("-E {}: give TYPE:ID, each 0 to 255", units::printable(text)))?;
+    if format == ExportFormat::V5 && kind > 0 {
+        bail!("-E {}: of NetFlow v5 the type is 0 here: give -E 0:ID", units::printable(text));
+    }
     Ok(u32::from(kind) << 8 | u32::from(id))
 }
 
@@ -396,7 +406,9 @@ mod tests {
     fn rates_and_engines_are_read_or_refused() {
         assert_eq!([sampling("100").ok(), sampling("1:1:1").ok()], [Some(Some(100)), Some(None)]);
         assert!(["@100", "1:1:10", "x", ""].iter().all(|text| sampling(text).is_err()));
-        assert_eq!(engine("1:2").ok(), Some(258));
-        assert!(["1", "256:1", "1:x"].iter().all(|text| engine(text).is_err()));
+        assert_eq!(engine("1:2", ExportFormat::V9).ok(), Some(258));
+        assert_eq!(engine("0:2", ExportFormat::V5).ok(), Some(2));
+        assert!(engine("1:2", ExportFormat::V5).is_err_and(|error| error.to_string().contains("-E 0:ID")));
+        assert!(["1", "256:1", "1:x"].iter().all(|text| engine(text, ExportFormat::V9).is_err()));
     }
 }

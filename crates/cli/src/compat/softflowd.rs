@@ -1,7 +1,8 @@
 //! `netdyno softflowd`: softflowd's everyday command lines, metered by `netdyno probe`. What differs stands in
 //! docs/from-softflowd.md.
 
-use super::{nprobe::version, refuse};
+use super::nprobe::{MOST_SAMPLING_V5, version};
+use super::refuse;
 use crate::cli::Output;
 use crate::client::{Line, Signals, attend};
 use crate::output::{conclude, note};
@@ -183,6 +184,11 @@ impl Softflowd {
     fn job(&self) -> Result<Probe> {
         self.refuse()?;
         let format = version(&self.version).context("-v")?;
+        if let (ExportFormat::V5, Some(rate)) = (format, self.sampling)
+            && rate > MOST_SAMPLING_V5
+        {
+            bail!("-s {rate}: NetFlow v5 has 14 bits for it: give up to {MOST_SAMPLING_V5}, or -v 9");
+        }
         let timeouts = timeouts(&self.timeouts)?;
         let (mut on, mut index) = (self.interface.clone(), None);
         let indexed = on
@@ -201,6 +207,8 @@ impl Softflowd {
         };
         let [idle, ended, life] = USUALLY;
         let seconds = |seconds: u64| format!("{}s", seconds.max(1)).parse().ok();
+        // Where times are of 1970 a century is as good; those of NetFlow v5 reach 24 days.
+        let forever = if format == ExportFormat::V5 { 24 * 86_400 } else { 3_153_600_000 };
         Ok(Probe {
             on: on.clone(),
             // libpcap takes both.
@@ -216,9 +224,8 @@ impl Softflowd {
                 .filter(|_| format != ExportFormat::V5)
                 .map(|times| format!("{} flowDirection", USUAL.replace("Milliseconds", times))),
             idle_timeout: seconds(timeouts.idle.unwrap_or(idle)),
-            // 0: for ever. A century is as good.
             active_timeout: seconds(
-                timeouts.life.map_or(life, |life| if life == 0 { 3_153_600_000 } else { life }),
+                timeouts.life.map_or(life, |life| if life == 0 { forever } else { life }),
             ),
             end_timeout: seconds(timeouts.ended.unwrap_or(ended)),
             max_flows: self.max_flows.to_string().parse().ok(),

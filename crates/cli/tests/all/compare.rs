@@ -68,7 +68,14 @@ fn loads_that_differ_are_said_first_and_the_same_run_does_not_differ() {
     let ratio = sent["difference_ratio"].as_f64().expect("a ratio");
     assert!(!in_time || (-0.9..-0.5).contains(&ratio), "{sent}");
     let same = run(format!("netdyno compare {fast} {fast}/report.html")).ok();
-    assert!(same.stdout.contains("does not differ from A by more than the noise"), "{}", same.stdout);
+    // Of a sender that was held up there may be too few intervals to judge by.
+    let said = ["does not differ from A by more than the noise", "Nothing could be judged"];
+    assert!(said.iter().any(|words| same.stdout.contains(words)), "{}", same.stdout);
+    assert!(
+        !["worse", "better"].iter().any(|word| same.stdout.to_lowercase().contains(word)),
+        "{}",
+        same.stdout
+    );
 }
 
 #[test]

@@ -253,5 +253,53 @@ fn a_unix_socket_carries_what_tcp_does_and_refuses_the_rest() {
     assert!(number(&tested(&report)["transactions"]["count"]) > 0);
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("both ends are on this host"), "{warnings}");
-    net.run(format!("netdyno endpoint udp-rr unix:{path} {BRIEF}")).refused(&["over a Unix socket"]);
+    // By what was typed, which has no other name.
+    net.run(format!("netdyno endpoint udp-rr unix:{path} {BRIEF}"))
+        .refused(&[&format!("unix:{path}: over a Unix socket")]);
+}
+
+/// nftables' counter is the judge: of each two datagrams one is dropped, whatever time is left out at the start.
+#[test]
+fn loss_is_of_the_datagrams_that_count_at_both_ends() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    let rules = net.file("rules");
+    let drops = "table inet t {\n chain in {\n  type filter hook input priority 0;\n  udp length > 1000 numgen inc mod 2 0 counter drop\n }\n}\n";
+    std::fs::write(&rules, drops).expect("rules");
+    net.run_there(format!("nft -f {rules}")).ok();
+    let line = format!(
+        "netdyno endpoint udp-stream {host} --rate 40mbps --warm-up 400ms --duration 200ms --json --quiet"
+    );
+    let report = net.run(line).json();
+    let stream = &tested(&report)["streams"][0];
+    let d = &stream["datagrams"];
+    let (sent, received, lost) = (number(&d["sent"]), number(&d["received"]), number(&d["lost"]));
+    assert!(sent > 100 && received + lost + number(&d["duplicated"]) == sent, "{d}");
+    // One more or less, by where the time begins and ends.
+    assert!(lost.abs_diff(sent / 2) <= 1 || number(&d["dropped_by_receiver"]) > 0, "{d}");
+    // A count over the time that was asked for.
+    let rate = real(&d["received_per_second"]) * real(&stream["received_ns"]) / 1e9;
+    assert!(
+        (rate - received as f64).abs() < 1.0 && number(&stream["received_ns"]) >= 200_000_000,
+        "{stream}"
+    );
+}
+
+#[test]
+fn a_rate_is_a_count_over_the_time_that_was_asked_for() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    // Two messages, a second and 48 ms from each other: 262,144 bytes in 2 s.
+    let report =
+        net.run(format!("netdyno endpoint tcp-stream {host} --rate 1mbps -d 2s --json --quiet")).json();
+    let stream = &tested(&report)["streams"][0];
+    assert!(number(&stream["received_ns"]) >= 2_000_000_000, "{stream}");
+    assert!(real(&stream["received_bits_per_second"]) <= 8.0 * 262_144.0 / 2.0, "{stream}");
+    // More connections than have an answer each within the time.
+    let report = net.run(format!("netdyno endpoint tcp-rr {host} -p 500 {BRIEF}")).json();
+    let t = &tested(&report)["transactions"];
+    let within = number(&t["measured_ns"]);
+    assert!(within >= 300_000_000, "{t}");
+    let rate = number(&t["count"]) as f64 * 1e9 / within as f64;
+    assert!((real(&t["per_second"]) - rate).abs() <= 1.0 + rate * 1e-6, "{t}");
 }

@@ -1,6 +1,6 @@
 //! `netdyno endpoint` over thousands of connections, connections that are opened and held, and a server that leaves root.
 
-use crate::common::{Net, Running, number, reasons};
+use crate::common::{Net, Running, eventually, number, reasons};
 use ::lab::Options;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -163,6 +163,20 @@ fn a_server_started_as_root_goes_on_as_nobody_unless_told_otherwise() {
     }
     assert!(serving.said().contains(" as user nobody"), "{}", serving.said());
     net.run(format!("netdyno endpoint tcp-rr {host} --transactions 10 --json -q")).ok();
+    drop(serving);
+    // So do the servers of other tools' protocols, which say what they need root for.
+    for line in ["netdyno netserver -D", "netdyno iperf3 -s"] {
+        let serving = net.start(line);
+        eventually("it is not root any more", || status(&serving, "Uid") == "65534 65534 65534 65534");
+        assert_eq!(
+            (&*status(&serving, "Groups"), &*status(&serving, "CapPrm")),
+            ("", "0000000000000000"),
+            "{line}"
+        );
+    }
+    let mut serving = net.start("netdyno iperf3 -s -p 500");
+    serving.until_it_says("it stays root: -p");
+    assert_eq!(status(&serving, "Uid"), "0 0 0 0");
     drop(serving);
     let serving = server(&net, "--user root");
     assert_eq!(status(&serving, "Uid"), "0 0 0 0");

@@ -391,9 +391,21 @@ fn files_go_from_client_to_server() {
     let content: Vec<u8> = (0..300_007u32).map(|n| (n % 251) as u8).collect();
     std::fs::write(&from, &content).expect("written");
     let server = ours(&net, &format!("-1 -F {to}"));
-    ask(&net, "netdyno iperf3", &format!("-F {from} -n 10M")).ok();
-    server.wait().ok();
+    let line = ask(&net, "netdyno iperf3", &format!("-F {from} -n 10M")).ok().stdout;
+    let share = |text: &str| text.lines().find(|line| line.starts_with("        Sent ")).map(str::to_owned);
+    server.wait().ok().says(&["it stays root: -F"]);
     assert_eq!(std::fs::read(&to).expect("a file"), content);
+    // As iperf3 says it.
+    let theirs = ours(&net, "-1");
+    let reference = ask(&net, "iperf3", &format!("-F {from} -t 1")).ok().stdout;
+    theirs.wait().ok();
+    assert!(share(&line).is_some(), "{line}");
+    assert_eq!(share(&line), share(&reference), "{reference}");
+    let own = ours(&net, "-1");
+    let report = ask(&net, "netdyno iperf3", &format!("-F {from} -n 10M -J")).ok().json();
+    own.wait().ok();
+    let file = &report["end"]["streams"][0]["diskfile"];
+    assert_eq!((&file["sent"], &file["size"]), (&300_007.into(), &300_007.into()), "{file}");
 }
 
 #[test]

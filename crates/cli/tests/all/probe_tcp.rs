@@ -170,7 +170,8 @@ fn what_nobody_takes_is_counted_and_a_collector_is_told() {
     assert_eq!(number(&m["sent_records"]) + number(&m["unsent_records"]), ended_records, "{report}");
     assert!(number(&m["collectors"][0]["lost_messages"]) > 0, "{report}");
     assert!(of("records") > 0 && of("records") <= number(&m["sent_records"]), "{collected}");
-    assert_eq!(of("unsent_records"), number(&m["unsent_records"]), "{collected} {report}");
+    // Of its totals those count that came since it was told them first: most was lost before.
+    assert!(of("unsent_records") <= number(&m["unsent_records"]), "{collected} {report}");
     assert!(number(&m["unsent_records"]) > 0, "{report}");
     drop(dir);
 }
@@ -204,7 +205,7 @@ for n, s in enumerate(open_ones):
 print("sound", len(open_ones))
 # What is no message ends the connection that it comes over, and no other.
 bad = [b"GET / HTTP/1.1\r\n\r\n", struct.pack("!HH", 9, 100), struct.pack("!HHIII", 10, 3, 0, 0, 0),
-       ipfix(struct.pack("!HH", 300, 65535)), ipfix(struct.pack("!HH", 7, 4)), ipfix(struct.pack("!HHHHHH", 2, 12, 256, 1, 1, 0))]
+       ipfix(struct.pack("!HH", 300, 65535)), ipfix(struct.pack("!HH", 300, 3)), ipfix(struct.pack("!HHHHHH", 2, 12, 256, 1, 1, 0))]
 for one in bad:
     s = connect(); s.sendall(template + record(0) + one)
     assert closed(s), one

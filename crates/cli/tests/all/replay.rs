@@ -557,3 +557,31 @@ fn the_end_of_memory_is_an_error() {
     net.run(format!("prlimit --as=400000000 netdyno measure --on tx0 {streams}"))
         .refused(&["memory", "16777216"]);
 }
+
+#[test]
+fn frames_that_were_signed_earlier_tell_loss_and_no_latency() {
+    let (net, dir) = (Net::new(), folder());
+    let file = path(&dir, "signed.pcap");
+    run(format!(
+        "netdyno craft ether/ipv4(dst=198.18.0.2)/udp(dport=9) --size 100 --sign --count 300 -w {file}"
+    ))
+    .ok();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let line = format!("netdyno replay {file} --on tx0 --measure rx0 --rate 1kpps --engine packet --json");
+    let report = net.run(line).ok().json();
+    assert_eq!(report["result"]["loss"]["frames"], 0, "{report}");
+    assert_eq!(report["streams"][0]["rx_frames"], 300, "{report}");
+    for of in [&report["result"], &report["streams"][0]] {
+        assert!(of["latency_ns"].is_null() && of["jitter_ns"].is_null(), "{report}");
+    }
+    assert!(report["result"]["delay_variation"].is_null(), "{report}");
+    assert!(report["warnings"].to_string().contains("time stamps of before this run"), "{report}");
+    // Signed as they leave they do.
+    let report = net
+        .run(format!(
+            "netdyno replay {file} --on tx0 --measure rx0 --sign --rate 1kpps --engine packet --json"
+        ))
+        .ok()
+        .json();
+    assert_eq!(report["result"]["latency_ns"]["count"], 300, "{report}");
+}

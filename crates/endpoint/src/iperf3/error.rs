@@ -35,6 +35,9 @@ pub enum Error {
     /// What the server said.
     #[error("{}", said(*.0, *.1))]
     Server(i32, i32),
+    /// A server's buffers are taken by others' tests.
+    #[error("{0}")]
+    NoRoom(String),
     /// Of this side, for which the other is told a number.
     #[error("{1}")]
     Refused(Code, String),
@@ -105,6 +108,10 @@ mod tests {
     #[test]
     fn a_servers_numbers_become_words() {
         assert_eq!(Error::Server(142, 0).to_string(), "the server says: test authorization failed");
+        assert_eq!(
+            Error::Server(201, 12).to_string(),
+            "the server says: unable to initialize stream: Cannot allocate memory (os error 12)"
+        );
         assert!(Error::Server(200, 98).to_string().contains("new stream: Address already in use"));
         assert_eq!(Error::Server(9999, 0).to_string(), "the server says: error 9999");
     }

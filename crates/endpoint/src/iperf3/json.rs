@@ -5,7 +5,7 @@
 use super::params::Protocol;
 use super::results::{Cpu, Output};
 use super::summary::{
-    Datagrams, End, Interval, Role, Side, Slice, Start, Sum, Total, lost_percent, rate, slices,
+    Datagrams, End, Interval, Role, Share, Side, Slice, Start, Sum, Total, lost_percent, rate, slices,
 };
 use super::units::http_date;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -324,7 +324,11 @@ fn ended(start: &Start, end: &End) -> Object {
         "streams",
         end.streams
             .iter()
-            .map(|total| if udp { udp_stream(total) } else { tcp_stream(total, start.role) })
+            .map(
+                |total| {
+                    if udp { udp_stream(total) } else { tcp_stream(total, start.role, end.file.as_ref()) }
+                },
+            )
             .collect(),
     );
     let (first, second) = directions(&end.streams, |stream| stream.sender);
@@ -395,7 +399,21 @@ fn tcp_side(side: &Side, retransmits: Option<u64>, socket: Option<i32>, sender: 
     one
 }
 
-fn tcp_stream(total: &Total, role: Role) -> Object {
+/// What of a file went (`-F`).
+fn diskfile(total: &Total, (name, size): &(String, u64)) -> Object {
+    let [sent, received] = [total.sent, total.received].map(|side| side.map_or(0, |side| side.bytes));
+    let share = Share::of(*size, sent, received);
+    let mut file = Object::default();
+    file.put("sent", sent)
+        .put("received", received)
+        .put("size", *size)
+        .put("percent_sent", share.percent[0])
+        .put("percent_received", share.percent[1])
+        .put("filename", name.as_str());
+    file
+}
+
+fn tcp_stream(total: &Total, role: Role, file: Option<&(String, u64)>) -> Object {
     let sent = total.sent.unwrap_or_default();
     let mut sender = Object::default();
     sender
@@ -422,6 +440,9 @@ fn tcp_stream(total: &Total, role: Role) -> Object {
     sender.put("sender", total.sender);
     let mut one = Object::default();
     one.object("sender", sender);
+    if let Some(file) = file {
+        one.object("diskfile", diskfile(total, file));
+    }
     one.object(
         "receiver",
         tcp_side(&total.received.unwrap_or_default(), None, Some(total.socket), total.sender),

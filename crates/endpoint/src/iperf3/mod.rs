@@ -62,6 +62,8 @@ pub mod limits {
     pub const BURST: u32 = 1000;
     /// Bytes of a block of TCP.
     pub const TCP_BLOCK: u64 = 1 << 20;
+    /// Bytes of the blocks of a burst together, over TCP: ours, they leave in one call.
+    pub const TCP_BURST: u64 = 64 << 20;
     /// Bytes of a datagram: room for time and number, and what IPv4 allows.
     pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
     /// Bytes of a socket's buffer.

@@ -247,7 +247,25 @@ impl Params {
         if params.reverse && params.bidir {
             return Err(Error::Params("both reverse and bidirectional are said".into()));
         }
+        params.burst_fits().map_err(Error::Params)?;
         Ok(params)
+    }
+
+    /// A burst over TCP leaves in one call: one that does not is refused, and not made smaller.
+    ///
+    /// # Errors
+    /// Its blocks are more than that.
+    pub fn burst_fits(&self) -> Result<(), String> {
+        let block = if self.len == 0 { super::TCP_BLOCK } else { self.len };
+        let together = block.saturating_mul(self.burst.max(1).into());
+        if self.protocol == Protocol::Tcp && together > limits::TCP_BURST {
+            let most = limits::TCP_BURST / block;
+            return Err(format!(
+                "a burst of {} blocks of {block} bytes: {most} of them leave at once at most",
+                self.burst
+            ));
+        }
+        Ok(())
     }
 
     /// The directions of the streams as the client opens them: whether the client sends on each.
@@ -268,6 +286,7 @@ impl Params {
     pub fn code(error: &Error) -> Code {
         match error {
             Error::Refused(code, _) => *code,
+            Error::NoRoom(_) => Code::InitStream,
             _ => Code::Params,
         }
     }

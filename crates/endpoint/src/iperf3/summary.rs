@@ -203,6 +203,33 @@ pub struct End {
     pub server_output: Option<Output>,
     /// Datagrams that this host's own sockets had no room for. Not lost by the network.
     pub receiver_drops: u64,
+    /// Of a client that sent an amount: bytes that arrived at the server's host and that the server did not count.
+    pub unread: u64,
+    /// The file that this side sent or wrote (`-F`), and its size.
+    pub file: Option<(String, u64)>,
+}
+
+/// How much of a file went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Bytes.
+    pub size: u64,
+    /// Of it that were sent, and that were received, in whole percent. An empty file is sent whole.
+    pub percent: [u64; 2],
+}
+
+impl Share {
+    /// Of a file of so many bytes.
+    pub fn of(size: u64, sent: u64, received: u64) -> Share {
+        let of = |bytes: u64| {
+            if size == 0 {
+                100
+            } else {
+                u64::try_from(u128::from(bytes) * 100 / u128::from(size)).unwrap_or(u64::MAX)
+            }
+        };
+        Share { size, percent: [sent, received].map(of) }
+    }
 }
 
 /// Sums of the streams in one direction.

@@ -3,7 +3,7 @@
 use super::params::Protocol;
 use super::results::{Cpu, Output};
 use super::summary::{
-    Datagrams, End, Interval, Role, Side, Slice, Start, Sum, Total, lost_percent, rate, slices,
+    Datagrams, End, Interval, Role, Share, Side, Slice, Start, Sum, Total, lost_percent, rate, slices,
 };
 use super::units::{Format, amount, http_date, percent, speed};
 use std::fmt::Write as _;
@@ -189,7 +189,7 @@ impl Text {
             let mut any = false;
             for total in streams {
                 any = true;
-                self.total(&mut text, start, total);
+                self.total(&mut text, start, total, end.file.as_ref());
             }
             if any && start.params.parallel > 1 {
                 let sum = Sum::of(&end.streams, sender);
@@ -200,6 +200,13 @@ impl Text {
                 self.use_of_cpu(&mut text, start, end);
             }
             first = false;
+        }
+        if end.unread > 0 {
+            let _ = writeln!(
+                text,
+                "{} bytes arrived at the server's host, and the server ended before it read them: they are in the sender's count alone",
+                end.unread
+            );
         }
         if end.receiver_drops > 0 {
             let _ = writeln!(
@@ -224,10 +231,23 @@ impl Text {
         "\niperf Done.\n"
     }
 
-    fn total(&self, text: &mut String, start: &Start, total: &Total) {
+    fn total(&self, text: &mut String, start: &Start, total: &Total, file: Option<&(String, u64)>) {
         let socket = format!("{:3}", total.socket);
         let head = head(&socket, start.params.bidir, total.sender, start.role);
-        self.sides(text, start, (&head, total.sender), total.sent, total.received);
+        let Some((name, size)) = file else {
+            return self.sides(text, start, (&head, total.sender), total.sent, total.received);
+        };
+        // As iperf3 has it: between the sender's line and the receiver's.
+        self.sides(text, start, (&head, total.sender), total.sent, None);
+        let [sent, received] = [total.sent, total.received].map(|side| side.map_or(0, |side| side.bytes));
+        let share = Share::of(*size, sent, received);
+        let (moved, percent) =
+            if total.sender { (sent, share.percent[0]) } else { (received, share.percent[1]) };
+        // In this line iperf3 has units in the singular.
+        let [moved, size] =
+            [moved, share.size].map(|bytes| amount(bytes as f64).trim_end_matches('s').to_owned());
+        let _ = writeln!(text, "        Sent {moved} / {size} ({percent}%) of {name}");
+        self.sides(text, start, (&head, total.sender), None, total.received);
     }
 
     fn sides(
@@ -395,5 +415,20 @@ mod tests {
              [  5]   0.00-2.00   sec  23.8 MBytes   100 Mbits/sec    3             sender\n\
              [  5]   0.00-2.00   sec  23.8 MBytes   100 Mbits/sec                  receiver\n"
         );
+    }
+
+    /// The line of `-F` stands between the two, as iperf3's `report_diskfile` does.
+    #[test]
+    fn a_file_is_told_with_its_share() {
+        let side = |bytes| Some(Side { seconds: 1.0, bytes, ..Side::default() });
+        let total =
+            Total { socket: 5, sender: true, sent: side(300_007), received: side(300_007), tcp: None };
+        let end = End { streams: vec![total], file: Some(("from".into(), 600_014)), ..End::default() };
+        let params = Params { parallel: 1, ..Params::default() };
+        let text = Text::new(Format::default(), false).end(&begun(params, Role::Client), &end);
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines[1], "        Sent  293 KByte /  586 KByte (50%) of from");
+        assert!(lines[0].ends_with("sender") && lines[2].ends_with("receiver"), "{text}");
+        assert_eq!(Share::of(0, 0, 0).percent, [100, 100]);
     }
 }

@@ -33,7 +33,7 @@ mod session;
 
 pub use frame::{BadFrame, Decoder, MOST_TO_CLIENT, MOST_TO_SERVER, frame};
 pub use message::{Limits, Reason, Refused, ToClient, ToServer};
-pub use plan::{BadPlan, End, FEW, From, Plan, Work};
+pub use plan::{BadPlan, End, FEW, From, MOST_BYTES, Plan, Work};
 pub use preamble::{BadPreamble, KEY, Key, Preamble};
 pub use session::{Does, Session};
 

@@ -31,6 +31,14 @@ pub enum Work {
     Open,
 }
 
+/// Bytes of a message, a request or a response, at most.
+pub const MOST_BYTES: u64 = 64 << 20;
+/// Bytes of a datagram: its key, number and time, and what UDP over IPv4 has room for.
+const DATAGRAM: std::ops::RangeInclusive<u64> = 24..=65_507;
+/// Datagrams of one call, at most; and where the kernel cuts a buffer into them (UDP_MAX_SEGMENTS of the oldest kernels that can).
+const MOST_AT_ONCE: [u64; 2] = [256, 64];
+/// What a receiving end of a stream asks for at least.
+const RECEIVES: u64 = 128 << 10;
 /// Up to so many connections of a test have a thread and buffers each; of more, few threads with a buffer each drive all.
 pub const FEW: u32 = 64;
 /// Flows of datagrams have a thread each, whatever their number: at most so many.
@@ -133,6 +141,17 @@ impl Plan {
         u64::from(self.flows).saturating_add(self.hold)
     }
 
+    /// Bytes of buffers that the server's end takes.
+    pub fn memory(&self) -> u64 {
+        // What a flow holds: a message, a request and a response. Datagrams are taken by batches.
+        let one = match self.datagrams {
+            true => 4 << 20,
+            false => self.size.max(RECEIVES).saturating_add(self.request).saturating_add(self.response),
+        };
+        let flows = if self.datagrams { self.flows } else { self.flows.min(FEW) };
+        one.saturating_mul(u64::from(flows)).saturating_add(SMALL.saturating_mul(self.connections()))
+    }
+
     /// Is it within the server's limits?
     ///
     /// # Errors
@@ -157,19 +176,22 @@ impl Plan {
                 most: seconds(limits.duration_ns),
             });
         }
+        // What an end would make less of without a word is refused.
+        let most = if self.datagrams { *DATAGRAM.end() } else { MOST_BYTES };
+        bad("bytes of a message", self.size, most)?;
+        bad("bytes of a request", self.request, most)?;
+        bad("bytes of a response", self.response, most)?;
         if self.datagrams {
             bad("flows of datagrams", u64::from(self.flows), u64::from(MOST_OF_DATAGRAMS))?;
+            if matches!(self.work, Work::Stream { .. }) && self.size < *DATAGRAM.start() {
+                let (asked, most) = (self.size.to_string(), format!("{} or more", DATAGRAM.start()));
+                return Err(BadPlan { what: "bytes of a datagram", asked, most });
+            }
         }
+        let at_once = MOST_AT_ONCE[usize::from(self.end.gso)];
+        bad("datagrams at once", u64::from(self.end.batch.unwrap_or(0)), at_once)?;
         bad("connections held", self.hold, u64::from(limits.flows))?;
-        // What a flow holds: a message, a request and a response. Datagrams are taken by batches.
-        let one = match self.datagrams {
-            true => 4 << 20,
-            false => self.size.saturating_add(self.request).saturating_add(self.response),
-        };
-        let shared = one.saturating_mul(u64::from(self.flows.min(FEW)));
-        let flows = if self.datagrams { one.saturating_mul(u64::from(self.flows)) } else { shared };
-        let small = SMALL.saturating_mul(self.connections());
-        bad("memory of buffers in bytes", flows.saturating_add(small), limits.memory)?;
+        bad("memory of buffers in bytes", self.memory(), limits.memory)?;
         bad("cores", self.end.cores.len() as u64, MOST_CORES as u64)?;
         if let (Some(asked), true) = (self.end.bits_per_second, limits.bits_per_second > 0) {
             bad("bits a second", asked.saturating_mul(u64::from(self.flows)), limits.bits_per_second)?;
@@ -199,10 +221,39 @@ mod tests {
         assert!(said(Plan { flows: 0, ..plan() }).contains("1 or more"));
         assert!(said(Plan { duration_ns: u64::MAX, ..plan() }).starts_with("duration: "));
         let absurd = Plan { request: u64::MAX, response: u64::MAX, size: u64::MAX, ..plan() };
-        assert!(said(absurd).starts_with("memory"));
+        assert_eq!(absurd.memory(), u64::MAX);
+        assert_eq!(
+            said(absurd),
+            "bytes of a message: 18446744073709551615 was asked for, and the server permits 67108864"
+        );
+        let large = Plan { request: MOST_BYTES, response: MOST_BYTES, flows: 16, ..plan() };
+        assert!(said(large).starts_with("memory"));
         let held = Plan { work: Work::Open, hold: u64::MAX, ..plan() };
         assert_eq!(held.connections(), u64::MAX);
         assert!(said(held).starts_with("connections held: "));
+    }
+
+    /// Nothing is made smaller without a word.
+    #[test]
+    fn what_an_end_would_make_less_of_is_refused() {
+        let limits = Limits { memory: u64::MAX, ..Limits::default() };
+        let stream = Work::Stream { from: From::Client };
+        let datagrams = Plan { work: stream, datagrams: true, size: 1472, ..plan() };
+        assert_eq!(datagrams.check(&limits), Ok(()));
+        let end = |batch, gso| End { batch: Some(batch), gso, ..End::default() };
+        let too_much = [
+            (Plan { size: 65_508, ..datagrams.clone() }, "bytes of a message: 65508"),
+            (Plan { size: 23, ..datagrams.clone() }, "bytes of a datagram: 23"),
+            (Plan { end: end(257, false), ..datagrams.clone() }, "datagrams at once: 257"),
+            (Plan { end: end(65, true), ..datagrams.clone() }, "datagrams at once: 65"),
+            (Plan { datagrams: true, response: 70_000, ..plan() }, "bytes of a response: 70000"),
+            (Plan { request: MOST_BYTES + 1, ..plan() }, "bytes of a request: 67108865"),
+        ];
+        for (plan, words) in too_much {
+            assert!(plan.check(&limits).is_err_and(|bad| bad.to_string().starts_with(words)), "{words}");
+        }
+        assert_eq!(Plan { end: end(64, true), ..datagrams }.check(&limits), Ok(()));
+        assert_eq!(Plan { request: MOST_BYTES, ..plan() }.check(&limits), Ok(()));
     }
 
     #[test]
@@ -210,7 +261,8 @@ mod tests {
         let limits = Limits { flows: 20_000, memory: 64 << 20, ..Limits::default() };
         let many = Plan { flows: 10_000, size: 131_072, ..plan() };
         assert_eq!(many.check(&limits), Ok(()));
-        let said = Plan { datagrams: true, ..many }.check(&limits).expect_err("too many").to_string();
+        let said =
+            Plan { datagrams: true, size: 1472, ..many }.check(&limits).expect_err("too many").to_string();
         assert_eq!(said, "flows of datagrams: 10000 was asked for, and the server permits 1024");
     }
 }

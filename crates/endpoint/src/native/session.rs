@@ -50,8 +50,8 @@ pub struct Session {
 
 /// A client says the next thing within this, while nothing is measured.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between tests a client may think.
-const IDLE: Duration = Duration::from_secs(60);
+/// Between tests a client may think. It keeps others out meanwhile, if there are as many as may be.
+const IDLE: Duration = Duration::from_secs(20);
 /// A test may last so much longer than was planned: its ends are not as one.
 const GRACE: Duration = Duration::from_secs(15);
 /// Characters of a nonce, at most.

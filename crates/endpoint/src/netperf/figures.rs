@@ -123,7 +123,8 @@ impl Flow {
         match self {
             Flow::Send => "Send",
             Flow::Receive => "Receive",
-            Flow::Transact | Flow::TransactEach => "Send|Recv",
+            Flow::Transact => "Send|Recv",
+            Flow::TransactEach => "Connect|Send|Recv",
             Flow::ConnectEach => "Connection",
         }
     }

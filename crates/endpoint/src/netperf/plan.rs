@@ -194,6 +194,9 @@ impl Plan {
         if each && transport == Transport::Udp {
             return Err(Refusal::Invalid("UDP has no connections"));
         }
+        if r.length > 0 && Duration::from_secs(r.length.unsigned_abs().into()) > LONGEST {
+            return Err(Refusal::Invalid("a test lasts a day at most"));
+        }
         let length = Length::of(r.length);
         if transport == Transport::Udp && shape != Shape::Answer && matches!(length, Length::Units(_)) {
             return Err(Refusal::Invalid("UDP streams have a time"));

@@ -30,7 +30,13 @@ fn packet(flow: u32, at_ms: u64, tcp_flags: u16) -> Packet {
 }
 
 fn limits() -> Limits {
-    Limits { flows: 1000, active_ns: 60_000 * MS, idle_ns: 1000 * MS, ended_ns: Some(100 * MS) }
+    Limits {
+        flows: 1000,
+        active_ns: 60_000 * MS,
+        idle_ns: 1000 * MS,
+        ended_ns: Some(100 * MS),
+        ..Limits::default()
+    }
 }
 
 #[test]
@@ -60,7 +66,7 @@ fn a_record_ends_when_its_time_is_over() {
     assert_eq!((ended[1].why, ended[1].flow.octets), (Ended::Idle, 80));
     assert_eq!(ended[1].flow.times_ns, [START, START + 900 * MS]);
     assert!(table.is_empty());
-    assert_eq!(table.counters().over, [1, 0, 1, 0, 0]);
+    assert_eq!(table.counters().over, [1, 0, 1, 0, 0, 0]);
 }
 
 #[test]
@@ -232,7 +238,7 @@ proptest! {
     fn both_directions_come_to_the_same_as_each(
         steps in proptest::collection::vec((0u32..20, 0u64..90, 0u16..64, any::<bool>()), 1..300),
     ) {
-        let limits = Limits { flows: 1000, active_ns: 1 << 60, idle_ns: 1 << 60, ended_ns: None };
+        let limits = Limits { flows: 1000, active_ns: 1 << 60, idle_ns: 1 << 60, ended_ns: None, ..Limits::default() };
         let (mut one, mut both) = (Table::new(limits), Table::both_ways(limits));
         let (mut of_one, mut of_both) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -258,7 +264,7 @@ proptest! {
     fn it_counts_as_a_plain_map_does(
         steps in proptest::collection::vec((0u32..40, 0u64..400, 0u16..64, any::<bool>()), 1..400),
     ) {
-        let limits = Limits { flows: 1000, active_ns: 3000 * MS, idle_ns: 500 * MS, ended_ns: None };
+        let limits = Limits { flows: 1000, active_ns: 3000 * MS, idle_ns: 500 * MS, ended_ns: None, ..Limits::default() };
         let mut table = Table::new(limits);
         let mut plain: HashMap<Parts2, Flow> = HashMap::new();
         let (mut told, mut wanted) = (Vec::new(), Vec::new());
@@ -315,4 +321,46 @@ proptest! {
         all.flush(usize::MAX, &mut |over| of_all.push(*over));
         prop_assert_eq!(of_one, of_all);
     }
+}
+
+proptest! {
+    /// A record ends before its counters do, and what all of them say is what was counted.
+    #[test]
+    fn no_record_has_more_than_its_counters_can_say_and_nothing_is_lost(
+        steps in proptest::collection::vec((0u32..3, 1u64..3_000_000_000, any::<bool>()), 1..200),
+        both in any::<bool>(),
+    ) {
+        let most = u64::from(u32::MAX);
+        let limits = Limits { active_ns: 1 << 60, idle_ns: 1 << 60, octets: most, ..limits() };
+        let mut table = if both { Table::both_ways(limits) } else { Table::new(limits) };
+        let (mut wanted, mut told) = ([0, 0], [0, 0]);
+        let mut over = |over: &Over| {
+            for flow in [Some(over.flow), over.other_way()].into_iter().flatten() {
+                assert!(flow.octets <= most);
+                told[0] += flow.packets;
+                told[1] += flow.octets;
+            }
+        };
+        for (at, (flow, octets, back)) in steps.into_iter().enumerate() {
+            let packet = if back { answer(flow, at as u64, 0) } else { packet(flow, at as u64, 0) };
+            wanted[0] += 1;
+            wanted[1] += octets;
+            table.add(&Packet { octets, ..packet }, &mut over);
+        }
+        table.flush(usize::MAX, &mut over);
+        prop_assert_eq!(told, wanted);
+    }
+}
+
+#[test]
+fn a_record_that_is_full_ends_and_the_next_one_goes_on() {
+    let mut table = Table::new(Limits { octets: 100, ..limits() });
+    let mut ended = Vec::new();
+    for at in 0..5 {
+        table.add(&packet(1, at, 0), &mut |over| ended.push((over.why, over.flow.octets)));
+    }
+    table.flush(usize::MAX, &mut |over| ended.push((over.why, over.flow.octets)));
+    assert_eq!(ended, [(Ended::Full, 80), (Ended::Full, 80), (Ended::Forced, 40)]);
+    assert_eq!(table.counters().over, [0, 0, 0, 1, 0, 2]);
+    assert_eq!((Ended::Full.number(), Ended::Idle.number()), (5, 1));
 }

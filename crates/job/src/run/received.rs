@@ -51,6 +51,11 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     {
         report.warnings.add(Code::TagsTakenOut, said);
     }
+    if measured.old_stamps {
+        let said = "frames carry time stamps of before this run, such as those of a file that was signed earlier: they tell no latency, and \
+                    none is given";
+        report.warnings.add(Code::LatencyUnknown, (said, "have frames signed as they leave (`.sign`)"));
+    }
     if totals.negative_latencies > 0 {
         report.warnings.add(Code::LatencyUnknown, format!(
             "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",

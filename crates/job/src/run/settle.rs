@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use engine::{Counts, Engine, Merged, Sent};
 use port::interface::Counters;
 use report::Witness;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What the meters are not needed for any more.
 pub struct Settled {
@@ -33,6 +34,9 @@ impl<'m> Run<'m> {
     pub fn settle(&mut self, attempt: Attempt<'m>) -> Result<Settled> {
         let Attempt { mut watch, engine, counts, mut counters, mut counting, clock, following, .. } = attempt;
         let mut merged = self.merged(attempt.sent, |end| watch.course().time_of(end))?;
+        if let Some(began_ns) = &self.setup.began_ns {
+            began_ns.store(merged.whole.started_ns, Relaxed);
+        }
         let alone = self.witness().filter(|_| counters.len() == 1);
         let mut moved = Vec::new();
         for (port, (reader, before)) in counters.iter_mut().enumerate() {

@@ -302,10 +302,12 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         lost_at_end_frames: outcome.lost_at_end,
         repeated: ran.repeated,
         flows: ran.flows,
-        cause: match verdict {
+        cause: match (verdict, &ran.flows) {
             // These say all that is known.
-            PORT_LOST | "sender uneven" | "unconfirmed" => None,
-            "sender short" => ran.short_by.clone(),
+            (PORT_LOST | "sender uneven" | "unconfirmed", _) => None,
+            ("sender short", _) => ran.short_by.clone(),
+            // Records tell it, and where they were lost is counted.
+            (_, Some(flows)) => report::causes::of_flows(flows),
             _ => ran.lost_by.clone(),
         },
         verdict: verdict.to_owned(),

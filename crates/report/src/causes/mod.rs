@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use search::said;
-pub use search::{Stopped, StoppedAt, stopped};
+pub use search::{Stopped, StoppedAt, of_flows, stopped};
 
 /// Bytes of each frame on the wire beside those of layer 2 without FCS.
 const ON_THE_WIRE: f64 = 24.0;

@@ -71,12 +71,16 @@ fn of_trial(trial: &Trial) -> Option<Cause> {
             "nobody saw the missing frames leave the tester",
             "another `.engine` (afxdp, packet) has its frames counted",
         )),
-        _ => trial.flows.and_then(|flows| of_flows(&flows)).or_else(|| trial.cause.clone()),
+        // Of flows it is not told by frames that arrived: none are counted.
+        _ => match &trial.flows {
+            Some(flows) => of_flows(flows),
+            None => trial.cause.clone(),
+        },
     }
 }
 
 /// Where a probe lost what it has no records of.
-fn of_flows(flows: &FlowTrial) -> Option<Cause> {
+pub fn of_flows(flows: &FlowTrial) -> Option<Cause> {
     let of = |lost: u64, noun: &str| (lost > 0).then(|| units::counted(lost, noun));
     if let Some(messages) = of(flows.collector_lost_messages, "message") {
         let said = format!("the tester's own collector lost {messages} of the probe's");
@@ -333,6 +337,21 @@ mod tests {
         none.stopped = stopped(&none, std::slice::from_ref(&lost));
         let text = "the probe lost 40 flows inside (its cache), and 2 records on the way out (its export)";
         assert!(shown(none, vec![lost]).contains(text));
+    }
+
+    #[test]
+    fn the_cause_of_a_trial_of_flows_is_where_they_were_lost_and_no_other() {
+        let flows = FlowTrial { port_lost_packets: Some(7), cache_lost_flows: 40, ..FlowTrial::default() };
+        let frames = Cause::new(By::Nothing, "nothing reached rx0", "");
+        let lost = Trial { flows: Some(flows), ..trial(1, 5000.0, "loss", Some(frames)) };
+        let said = of_trial(&lost).expect("a cause").said;
+        assert_eq!(
+            said,
+            "the probe lost 7 packets on the way in (its port or socket), and 40 flows inside (its cache)"
+        );
+        // What is only said not to be there is no cause either.
+        let whole = Trial { flows: Some(FlowTrial::default()), ..lost };
+        assert_eq!(of_trial(&whole), None);
     }
 
     #[test]

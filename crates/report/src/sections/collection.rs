@@ -25,18 +25,42 @@ pub struct Collection {
     /// and those that were closed here: a message could not be read, or there was no room.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub closed_connections: u64,
-    /// Records that were written, to each file as often,
+    /// Records that were written wherever they were to be written: the least of `sinks`. One of both directions is written as two.
     pub written_records: u64,
-    /// and those for which a writer had no room or no disk.
+    /// Records for which a writer had no room or no disk: the most of `sinks`.
     pub unwritten_records: u64,
-    /// Exporters.
+    /// Where records were written, each by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<Written>,
+    /// Exporters; of those that are forgotten each address counts once.
     pub exporters: u64,
+    /// Exporters (addresses and ports) that were silent for hours, or gave way to others.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub forgotten_exporters: u64,
     /// Each of them, those with the most records first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_exporter: Vec<Exporter>,
 }
 
-/// An exporter: an address and port; over TCP `tcp://` and an address, all connections from there together.
+/// A file, database or cluster that records were written to: all that came are written or unwritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Written {
+    /// Which.
+    pub to: String,
+    /// Records that were written and, where that can be had, confirmed. Of a pipe, those that went into it.
+    pub written_records: u64,
+    /// Records that were not.
+    pub unwritten_records: u64,
+    /// How often something went wrong, although it may have been overcome.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub faults: u64,
+    /// What went wrong first, if records were lost by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// An exporter: an address and port, or ADDR:* for ports of an address that are heard no more; over TCP `tcp://` and an address, all
+/// connections from there together. `(others)`: who had no room here, and datagrams that were no messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exporter {
     /// Where its messages come from.
@@ -71,14 +95,41 @@ pub struct Exported {
     pub missing_records: u64,
     /// By their numbers: messages that did not arrive (NetFlow v9, sFlow).
     pub missing_messages: u64,
-    /// Messages that came behind later ones.
+    /// Records that did not arrive, or arrived in sets without a template: which of the two nobody knows (IPFIX).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub uncounted_records: u64,
+    /// Messages that came behind later ones; what they hold is not missing.
     pub late_messages: u64,
-    /// How often an exporter began to count anew.
+    /// Messages that came although their numbers had come already,
+    #[serde(default)]
+    pub duplicate_messages: u64,
+    /// and the records of flows in them: these are in `records` and in what is written, too.
+    #[serde(default)]
+    pub duplicate_records: u64,
+    /// How often an exporter began to count anew. What was lost around it is not known.
     pub restarts: u64,
-    /// Records that exporters say they did not send (`notSentFlowTotalCount`).
+    /// Templates and observation domains that had no room, or lost it to others.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub refused_templates: u64,
+    /// Records that exporters say they did not send (`notSentFlowTotalCount`), since this collector listens.
     pub unsent_records: u64,
-    /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
+    /// Packets that they say they did not meter (`ignoredPacketTotalCount`), since then.
     pub unmetered_packets: u64,
+    /// Records whose exporter does not say one packet in how many it looks at: what they count stands for nobody knows how much more.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unknown_sampling_records: u64,
+    /// Sets of reserved numbers, which were passed over (RFC 7011, 3.3.2).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub reserved_sets: u64,
+    /// Samples of sFlow that gave no record: not of IP, cut off before the addresses, or of an unknown kind.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unread_samples: u64,
+    /// Samples that did not arrive, by the numbers that the sources of sFlow give them.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub missing_samples: u64,
+    /// Samples that agents of sFlow say they dropped for want of resources.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub dropped_samples: u64,
 }
 
 figures! {
@@ -126,11 +177,18 @@ impl Section for Collected {
             vec![units::counted(c.all.packets, "packet"), format!("{} of IP", units::bytes(c.all.octets))];
         let mut lines = vec![Line::facts("received", received), Line::facts("counting", counted)];
         if c.written_records + c.unwritten_records > 0 {
-            let written = vec![
-                units::counted(c.written_records, "record"),
-                format!("{} not written", units::count(c.unwritten_records)),
-            ];
-            lines.push(Line::facts("written", written));
+            let many = c.sinks.len() > 1;
+            for sink in &c.sinks {
+                let mut written = vec![
+                    units::counted(sink.written_records, "record"),
+                    format!("{} not written", units::count(sink.unwritten_records)),
+                ];
+                if sink.faults > 0 && sink.fault.is_none() {
+                    written.push(format!("{} overcome", units::counted(sink.faults, "fault")));
+                }
+                written.extend(many.then(|| format!("to {}", units::printable(&sink.to))));
+                lines.push(Line::facts("written", written));
+            }
         }
         for exporter in c.by_exporter.iter().take(MOST_LINES) {
             let e = &exporter.exported;
@@ -164,12 +222,20 @@ impl Exported {
         let all = [
             ("records missing", self.missing_records),
             ("messages missing", self.missing_messages),
+            ("records missing or without a template", self.uncounted_records),
             ("messages late", self.late_messages),
+            ("messages twice", self.duplicate_messages),
             ("messages malformed", self.malformed_messages),
             ("sets without a template", self.unread_sets),
             ("restarts", self.restarts),
+            ("templates without room", self.refused_templates),
             ("records not sent, as exporters say", self.unsent_records),
             ("packets not metered, as exporters say", self.unmetered_packets),
+            ("records whose sampling is not known", self.unknown_sampling_records),
+            ("sets of reserved numbers passed over", self.reserved_sets),
+            ("samples without a record", self.unread_samples),
+            ("samples missing", self.missing_samples),
+            ("samples dropped, as agents say", self.dropped_samples),
         ];
         let there = all.into_iter().filter(|(_, count)| *count > 0);
         there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()

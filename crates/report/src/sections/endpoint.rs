@@ -60,17 +60,19 @@ pub struct Endpoint {
 pub struct EndpointStream {
     /// The client sent, else the server.
     pub from_client: bool,
-    /// Bytes that the sender handed to its kernel in its own measured time,
+    /// Bytes that the sender handed to its kernel in the measured time; of datagrams those whose own time is in it,
     pub sent_bytes: u64,
     /// which was so long,
     #[serde(default)]
     pub sent_ns: u64,
     /// and so many bits a second.
     pub sent_bits_per_second: f64,
-    /// Bytes that the receiver got in its own measured time; left out where it could not be asked.
+    /// Bytes that the receiver got in its own measured time; of datagrams of those that `sent_bytes` counts. Left out where it could not be
+    /// asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
-    /// How long that was: by its clock, to its last byte.
+    /// How long that was: the time that was asked for, or longer if bytes still came, by its clock from the first to the last. Until an amount
+    /// was done, the latter alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_ns: Option<u64>,
     /// Bits a second that it got: the throughput.
@@ -86,13 +88,13 @@ pub struct EndpointStream {
 pub struct Datagrams {
     /// Bytes of payload of each.
     pub size_bytes: u64,
-    /// Handed to the sender's kernel.
+    /// Handed to the sender's kernel in the measured time, by the time that each has in it.
     pub sent: u64,
-    /// Received.
+    /// Of these, received; duplicates among them.
     pub received: u64,
     /// Received a second.
     pub received_per_second: f64,
-    /// Sent and not received.
+    /// Sent and not received: `sent`, less `received`, duplicates not counted.
     pub lost: u64,
     /// Of those sent.
     pub loss_ratio: f64,
@@ -113,8 +115,12 @@ pub struct Datagrams {
 pub struct Transactions {
     /// How many.
     pub count: u64,
-    /// And a second.
+    /// And a second: of the time that was measured.
     pub per_second: f64,
+    /// How long that was: the time that was asked for, or longer if the last one was answered later; until an amount was done; or, of
+    /// connections that are opened to be held and no more, until the last one was open. Of repetitions the sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_ns: Option<u64>,
     /// Bytes of a request.
     pub request_bytes: u64,
     /// Bytes of a response.
@@ -475,6 +481,12 @@ impl Endpoint {
     /// What the measured times of both ends have to do with each other.
     fn windows(&self) -> Option<String> {
         let apart = self.windows_apart_ns.filter(|_| !self.streams.is_empty())?;
+        if self.streams.iter().all(|stream| stream.datagrams.is_some()) {
+            return Some(format!(
+                "datagrams count that say that they were sent after the warm-up ({}), at both ends: what is lost is of those alone",
+                units::time(self.warm_up_ns)
+            ));
+        }
         Some(format!(
             "each end measures from the end of its own warm-up ({}) on, at most {} apart: what is sent and what is received differ by \
              what went in that time and what was under way",
@@ -777,7 +789,10 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
 fn transaction_facts(t: &Transactions) -> Vec<String> {
     let mut facts = vec![
         format!("{} {} a second", units::count(t.per_second.round() as u64), t.noun()),
-        format!("{} in all", units::count(t.count)),
+        match t.measured_ns {
+            Some(ns) => format!("{} in {}", units::count(t.count), units::time(ns)),
+            None => format!("{} in all", units::count(t.count)),
+        },
     ];
     if t.request_bytes + t.response_bytes > 0 {
         facts.push(format!("request {} B", units::count(t.request_bytes)));

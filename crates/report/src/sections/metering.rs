@@ -18,6 +18,12 @@ pub struct Metering {
     pub octets: u64,
     /// Frames that are not IP.
     pub other_frames: u64,
+    /// Frames of a capture whose link type is not known here, so that nothing is known of what is in them.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unreadable_frames: u64,
+    /// Fragments in flows with ports of 0, because the first one of their packet did not come before them, or is no longer known.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unattributed_fragments: u64,
     /// Frames whose headers are cut off or contradict each other.
     pub malformed_frames: u64,
     /// Frames that sampling passed over.
@@ -39,6 +45,9 @@ pub struct Metering {
     pub forced_records: u64,
     /// no room for another flow.
     pub displaced_records: u64,
+    /// their counters would not have held more (NetFlow v5: 4,294,967,295 bytes).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub full_records: u64,
     /// New flows a second.
     pub records_per_second: f64,
     /// The most flows at once.
@@ -47,16 +56,19 @@ pub struct Metering {
     pub table_bytes: u64,
     /// The longest search in the table of flows, in steps.
     pub longest_search: u32,
-    /// Records that were sent to a collector.
+    /// Records that were sent to a collector, and that nobody is known to have refused.
     pub sent_records: u64,
-    /// Messages that they were sent in,
+    /// Messages that they were sent in, each once, however many collectors got it: without those of templates and of the probe,
     pub sent_messages: u64,
     /// and their bytes.
     pub sent_bytes: u64,
-    /// Records that were not sent: no room in the queue, or the collector refused them.
+    /// Records that were not sent: no room in the queue, or every collector that was to get them refused them.
     pub unsent_records: u64,
     /// Records that the protocol cannot say: IPv6 in NetFlow v5.
     pub unsayable_records: u64,
+    /// Records whose times the protocol cannot say: NetFlow counts them from the start of the exporter, in 32 bits.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub untimely_records: u64,
     /// Each collector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<Collector>,
@@ -67,9 +79,10 @@ pub struct Metering {
 pub struct Collector {
     /// Its address and port; over TCP `tcp://` ahead of them.
     pub to: String,
-    /// Messages that were sent there.
+    /// Messages that were sent there, those of templates and of the probe among them, less those that were refused.
     pub messages: u64,
-    /// Messages that its host said nobody takes, or that could not be sent.
+    /// Messages that its host said nobody takes, or that could not be sent. Hosts say it once a second at most, so over a network
+    /// more may have been refused.
     pub refused_messages: u64,
     /// Messages of records that found no room while it took none, or were on their way when the connection broke (TCP).
     #[serde(default, skip_serializing_if = "super::is_zero")]
@@ -87,6 +100,7 @@ impl Metering {
             + self.closed_records
             + self.forced_records
             + self.displaced_records
+            + self.full_records
     }
 }
 
@@ -131,6 +145,8 @@ impl Section for Metered {
         metered.extend(some(vec![
             ("frames left", m.left_frames),
             ("frames not IP", m.other_frames),
+            ("frames of an unknown link type", m.unreadable_frames),
+            ("fragments without their first one", m.unattributed_fragments),
             ("malformed", m.malformed_frames),
             ("not sampled", m.unsampled_frames),
             ("joined by the kernel", m.joined_frames),
@@ -146,6 +162,7 @@ impl Section for Metered {
             ("closed", m.closed_records),
             ("at the end", m.forced_records),
             ("for lack of room", m.displaced_records),
+            ("with full counters", m.full_records),
         ]));
         let mut lines = vec![Line::facts("metered", metered), Line::facts("flows", flows)];
         if !m.collectors.is_empty() {
@@ -155,7 +172,10 @@ impl Section for Metered {
                 units::bytes(m.sent_bytes),
                 format!("{} not sent", units::count(m.unsent_records)),
             ];
-            sent.extend(some(vec![("IPv6, which v5 cannot say", m.unsayable_records)]));
+            sent.extend(some(vec![
+                ("IPv6, which v5 cannot say", m.unsayable_records),
+                ("of times that cannot be said", m.untimely_records),
+            ]));
             lines.push(Line::facts("exported", sent));
         }
         lines

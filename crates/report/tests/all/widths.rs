@@ -139,7 +139,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
             packets_per_flow: 2,
             cache_size_flows: Some(1_000_000),
             cache_flows: 12_345_678,
-            export_records_per_second: 1_234_567.0,
+            export_records_per_second: Some(1_234_567.0),
             records_per_message: 1234.5,
             bytes_per_record: 123.4,
             ..FlowsFound::at(1_234_567.0)

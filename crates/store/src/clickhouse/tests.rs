@@ -80,14 +80,18 @@ fn a_row_has_these_bytes() {
     let head =
         [b"\x02v5".as_slice(), &1_795_484_000_000_000_001u64.to_le_bytes(), &v6(192, 0, 2, 1)].concat();
     assert_eq!(&bytes[..head.len()], head);
-    // The domain and the sampling, two times, two counters.
-    let at = head.len() + 2 * 4 + 2 * 8 + 2 * 8;
+    // The domain, the sampling and two times, which are not known, two counters.
+    let at = head.len() + 4 + 1 + 2 + 2 * 8;
+    assert_eq!(&bytes[head.len()..head.len() + 7], [0, 0, 0, 0, 1, 1, 1]);
     assert_eq!(
         &bytes[at..at + 36],
         [v6(10, 0, 0, 1), v6(192, 0, 2, 7), 0x0800u32.to_le_bytes().to_vec()].concat()
     );
     // No MACs, no next hop that is known, no reason, no direction, no other fields.
-    assert_eq!(bytes.len(), 3 + 8 + 16 + 8 + 16 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 4 + 1);
+    assert_eq!(bytes.len(), 3 + 8 + 16 + 4 + 1 + 2 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 4 + 1);
+    let mut known = Vec::new();
+    write_known(Some(100u32.to_le_bytes()), &mut known);
+    assert_eq!(known, [0, 100, 0, 0, 0]);
     let mut text = Vec::new();
     write_text(&[b'a'; 300], &mut text);
     assert_eq!((text[0], text[1], text.len()), (0xac, 2, 302));
@@ -142,6 +146,18 @@ fn a_block_that_found_no_answer_goes_again_and_one_that_is_refused_does_not() {
         .map(|(head, _)| head.split("token=").nth(1).unwrap().split([' ', '&']).next().unwrap().to_owned())
         .collect();
     assert_eq!(tokens, ["run-1", "run-1", "run-1", "run-1", "run-2", "run-3"]);
+}
+
+#[test]
+fn a_server_that_was_away_and_came_again_is_no_fault_of_the_result() {
+    let (url, _asked) = stub(vec![OK, BUSY, OK]);
+    let mut sink = ClickHouse::open(server(&url), "run".to_owned()).unwrap();
+    sink.take(&[row(), row()]);
+    sink.close();
+    sink.send();
+    assert!(sink.kept().fault.is_some());
+    sink.finish();
+    assert_eq!(sink.kept(), &Kept { records: 2, faults: 1, ..Kept::default() });
 }
 
 #[test]

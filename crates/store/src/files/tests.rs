@@ -137,6 +137,160 @@ fn a_disk_that_is_full_is_said_and_nothing_half_is_left() {
     assert!(files_of.kept().fault.as_ref().unwrap().contains("No space left"), "{:?}", files_of.kept());
 }
 
+/// A disk of 1 MiB, which is gone with it.
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    fn new() -> Disk {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "none"])
+            .arg(folder.path())
+            .status()
+            .unwrap();
+        assert!(mount.success(), "these tests need root");
+        Disk(folder)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn of_a_disk_that_fills_up_what_is_whole_is_kept_and_said() {
+    let rows: Vec<Row> = (0..1000).map(|octets| row(START, octets)).collect();
+    for ending in ["csv", "jsonl", "pb"] {
+        let disk = Disk::new();
+        let mut files_of = Files::create(plan(disk.0.path(), &format!("flows.{ending}"))).unwrap();
+        for _ in 0..40 {
+            files_of.take(&rows);
+        }
+        files_of.finish();
+        let kept = files_of.kept().clone();
+        assert!(kept.records > 500 && kept.records + kept.lost == 40_000, "{ending}: {kept:?}");
+        let fault = kept.fault.unwrap();
+        let said = format!("ends behind its first {}", report::units::counted(kept.records, "record"));
+        assert!(fault.contains("No space left") && fault.contains(&said), "{fault}");
+        // It is as long as so many rows are.
+        let bytes = std::fs::read(disk.0.path().join(format!("flows.{ending}"))).unwrap();
+        let mut wanted = Vec::new();
+        if ending == "csv" {
+            text::head(&mut wanted);
+        }
+        let mut scratch = Vec::new();
+        for row in rows.iter().cycle().take(kept.records as usize) {
+            match ending {
+                "csv" => text::csv(row, &mut wanted),
+                "jsonl" => text::json(row, &mut wanted),
+                _ => protobuf::write(row, &mut scratch, &mut wanted),
+            }
+        }
+        assert!(bytes == wanted, "{ending}: {} and {}", bytes.len(), wanted.len());
+        assert_eq!(files(disk.0.path()).len(), 1);
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn of_parquet_the_groups_that_are_whole_are_kept() {
+    use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let disk = Disk::new();
+    let mut files_of = Files::create(plan(disk.0.path(), "flows.parquet")).unwrap();
+    let mut seed = 1u64;
+    for _ in 0..30 {
+        let rows: Vec<Row> = (0..crate::parquet::GROUP as u64 / 10)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                row(START, seed >> 62)
+            })
+            .collect();
+        files_of.take(&rows);
+    }
+    // Three groups fit; what fills the rest of the disk is not compressible.
+    assert!(files_of.kept().fault.is_none(), "{:?}", files_of.kept());
+    let mut filler = std::fs::File::create(disk.0.path().join("filler")).unwrap();
+    while std::io::Write::write(&mut filler, &[1; 4096]).is_ok_and(|count| count > 0) {}
+    let rows: Vec<Row> = (0..crate::parquet::GROUP as u64)
+        .map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            row(START, seed)
+        })
+        .collect();
+    files_of.take(&rows);
+    files_of.finish();
+    let kept = files_of.kept();
+    let group = crate::parquet::GROUP as u64;
+    assert!(
+        kept.records >= group && kept.records.is_multiple_of(group) && kept.records <= 3 * group,
+        "{kept:?}"
+    );
+    assert_eq!(kept.records + kept.lost, 4 * group);
+    let file = std::fs::File::open(disk.0.path().join("flows.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    assert_eq!(reader.metadata().file_metadata().num_rows() as u64, kept.records);
+    assert_eq!(reader.get_row_iter(None).unwrap().filter(Result::is_ok).count() as u64, kept.records);
+}
+
+fn pipe(folder: &Path) -> PathBuf {
+    let path = folder.join("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[test]
+fn a_pipe_without_a_reader_holds_nothing_up_and_one_that_comes_late_gets_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = pipe(folder.path());
+    let rows: Vec<Row> = (0..100).map(|octets| row(START, octets)).collect();
+    let mut files_of = Files::create(plan(folder.path(), "pipe.jsonl")).unwrap();
+    files_of.take(&rows);
+    files_of.look();
+    files_of.finish();
+    assert_eq!((files_of.kept().records, files_of.kept().lost), (0, 100));
+    assert!(files_of.kept().fault.as_ref().unwrap().contains("nobody opened the pipe"), "{files_of:?}");
+
+    let mut files_of = Files::create(plan(folder.path(), "pipe.jsonl")).unwrap();
+    files_of.take(&rows);
+    files_of.look();
+    let reader = std::thread::spawn(move || std::fs::read_to_string(path).unwrap());
+    // Until the reader is there, which nobody waits for.
+    while !reader.is_finished() {
+        files_of.look();
+        if files_of.kept().records == 0 && files_of.open.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        if matches!(&files_of.open[..], [Open { of: Encoder::Bytes(lines), .. }] if lines.ground.is_open()) {
+            files_of.finish();
+            break;
+        }
+    }
+    assert_eq!((files_of.kept().records, files_of.kept().lost), (100, 0));
+    assert_eq!(reader.join().unwrap().lines().count(), 100);
+}
+
+#[test]
+fn what_went_into_a_pipe_before_its_reader_left_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = pipe(folder.path());
+    let reader = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let rows: Vec<Row> = (0..20).map(|octets| row(START, octets)).collect();
+    let mut files_of = Files::create(plan(folder.path(), "pipe.jsonl")).unwrap();
+    files_of.take(&rows);
+    files_of.look();
+    drop(reader);
+    files_of.take(&rows);
+    files_of.look();
+    files_of.take(&rows);
+    files_of.finish();
+    assert_eq!((files_of.kept().records, files_of.kept().lost), (20, 40));
+    let fault = files_of.kept().fault.clone().unwrap();
+    assert!(fault.contains("Broken pipe") && fault.contains("20 records"), "{fault}");
+}
+
 /// Keeps the cost in view (`cargo test --release -p netdyno-store cost -- --nocapture`).
 #[test]
 fn the_cost_of_a_row() {

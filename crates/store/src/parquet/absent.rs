@@ -1,19 +1,19 @@
 //! Without Parquet: no file of it is begun ([`HERE`]).
 
 use crate::Row;
+use crate::ground::Ground;
 use std::convert::Infallible;
 use std::io;
-use std::marker::PhantomData;
 
 /// Whether this build can write such files.
 pub const HERE: bool = false;
 
 /// There is none.
 #[derive(Debug)]
-pub struct Parquet<W>(Infallible, PhantomData<W>);
+pub struct Parquet(Infallible);
 
-impl<W> Parquet<W> {
-    pub fn create(_: W) -> io::Result<Parquet<W>> {
+impl Parquet {
+    pub fn create(_: Ground) -> io::Result<Parquet> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -25,7 +25,15 @@ impl<W> Parquet<W> {
         match self.0 {}
     }
 
-    pub fn finish(self) -> io::Result<W> {
+    pub fn end(&mut self) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub fn ended(self) -> (u64, Ground) {
+        match self.0 {}
+    }
+
+    pub fn salvage(self) -> Option<(u64, Ground)> {
         match self.0 {}
     }
 }

@@ -110,7 +110,10 @@ impl Sends<'_> {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
         }
         if let Some(first) = done.first_mut() {
-            first.moved = pacer.map_or(Duration::ZERO, |pacer| pacer.moved()) + self.moved;
+            let (moved, late) = pacer.map_or_else(Default::default, |pacer| (pacer.moved(), pacer.latest()));
+            // A connection that does not take what is due is behind by the bound when more is left out.
+            let blocked = if self.moved.is_zero() { Duration::ZERO } else { self.sending.bound };
+            (first.moved, first.late) = (moved + self.moved, late.max(blocked));
             first.zerocopy = self.way.settle_all(self.sockets);
         }
         done

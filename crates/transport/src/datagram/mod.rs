@@ -7,10 +7,12 @@ mod send;
 mod sequence;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use receive::{Receiving, receive};
 pub use send::{Sending, send};
 pub use sequence::{Arrival, Counts, Sequence};
+pub use window::Window;
 
 use std::time::Duration;
 

@@ -1,11 +1,13 @@
 //! The receiving end.
 
-use super::{Header, MOST, Sequence};
+use super::window::Transit;
+use super::{Arrival, Header, MOST, Sequence, Window};
 use crate::phase::{self, Done, End, Progress, Until};
 use crate::sys::{self, Batch};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How datagrams are received.
@@ -17,12 +19,17 @@ pub struct Receiving {
     pub batch: usize,
     /// The kernel may hand over several as one (UDP_GRO).
     pub gro: bool,
+    /// Those that count, by the time that their sender wrote into them; the others are [`Progress::outside`].
+    pub window: Window,
+    /// When the time that counts is over at this end, once that is known: what was sent later is the sender's affair, and does not count,
+    /// however soon it arrives. The sender's time is compared by the least transit.
+    pub ends: Option<Arc<OnceLock<Instant>>>,
 }
 
 impl Receiving {
     /// Of at most `size` bytes, one each call.
     pub fn new(size: usize) -> Receiving {
-        Receiving { size, batch: 1, gro: false }
+        Receiving { size, batch: 1, gro: false, window: Window::default(), ends: None }
     }
 }
 
@@ -51,6 +58,8 @@ pub fn receive<H: Header>(
     let start = done.began;
     let mut dropped_before = None;
     let mut rest = None;
+    let mut transit = Transit::default();
+    let mut counts_yet = receiving.window.from.is_zero();
     let end = loop {
         let now = Instant::now();
         match (until.over(now), rest) {
@@ -72,7 +81,9 @@ pub fn receive<H: Header>(
             Err(error) => break End::Failed(error),
         };
         let now = Instant::now();
+        let over = receiving.ends.as_ref().and_then(|ends| ends.get()).map(|ends| since(start, *ends));
         let (mut bytes, mut count, mut dropped) = (0, 0, None);
+        let mut outside = Outside::default();
         for at in 0..got {
             let beside = batch.beside(at);
             dropped = beside.dropped.or(dropped);
@@ -81,7 +92,20 @@ pub fn receive<H: Header>(
             for datagram in whole.chunks(segment) {
                 if H::LENGTH > 0 {
                     let Some((number, sent)) = header.read(datagram) else { continue };
-                    sequence.arrived(number, sent, now - start);
+                    if over.is_some_and(|over| transit.earliest(sent).is_some_and(|at| at > over)) {
+                        continue;
+                    }
+                    if receiving.ends.is_some() {
+                        transit.arrived(sent, now - start);
+                    }
+                    let arrival = sequence.arrived(number, sent, now - start);
+                    if !receiving.window.holds(sent) {
+                        outside.add(datagram.len(), arrival);
+                    } else if !counts_yet {
+                        counts_yet = true;
+                        // Drops until then may be of what does not count: they are none of the window's.
+                        outside.dropped_before = beside.dropped.or(dropped_before);
+                    }
                 }
                 bytes += datagram.len() as u64;
                 count += 1;
@@ -90,8 +114,11 @@ pub fn receive<H: Header>(
         if count > 0 {
             done.bytes += bytes;
             done.count += count;
-            done.first.get_or_insert(now);
-            done.last = Some(now);
+            if count > outside.count {
+                done.first.get_or_insert(now);
+                done.last = Some(now);
+            }
+            outside.tell(progress);
             progress.bytes.fetch_add(bytes, Relaxed);
             progress.count.fetch_add(count, Relaxed);
         }
@@ -110,6 +137,41 @@ pub fn receive<H: Header>(
         }
     };
     done.end(end)
+}
+
+/// How long after `start`, in ns.
+fn since(start: Instant, at: Instant) -> i128 {
+    i128::try_from(at.saturating_duration_since(start).as_nanos()).unwrap_or(i128::MAX)
+}
+
+/// What of a batch does not count.
+#[derive(Default)]
+struct Outside {
+    bytes: u64,
+    count: u64,
+    reordered: u64,
+    duplicates: u64,
+    dropped_before: Option<u32>,
+}
+
+impl Outside {
+    fn add(&mut self, bytes: usize, arrival: Arrival) {
+        self.bytes += bytes as u64;
+        self.count += 1;
+        self.reordered += u64::from(arrival == Arrival::Late);
+        self.duplicates += u64::from(arrival == Arrival::Again);
+    }
+
+    fn tell(&self, progress: &Progress) {
+        let out = &progress.outside;
+        out.bytes.fetch_add(self.bytes, Relaxed);
+        out.count.fetch_add(self.count, Relaxed);
+        out.reordered.fetch_add(self.reordered, Relaxed);
+        out.duplicates.fetch_add(self.duplicates, Relaxed);
+        if let Some(dropped) = self.dropped_before {
+            out.dropped.store(dropped.into(), Relaxed);
+        }
+    }
 }
 
 fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Batch> {

@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::{Header, MOST};
+use super::{Header, MOST, Window};
 use crate::pace::{Pacer, Rate};
 use crate::phase::{self, Done, End, Progress, Until};
 use crate::stream::content;
@@ -28,13 +28,16 @@ pub struct Sending {
     pub spin: bool,
     /// The number of the first.
     pub first: u64,
+    /// Those that count, by the time that is written into them; the others are [`Progress::outside`].
+    pub window: Window,
 }
 
 impl Sending {
     /// Of `size` bytes, as fast as they go, one each call.
     pub fn new(size: usize) -> Sending {
         let bound = Duration::from_millis(10);
-        Sending { size, batch: 1, gso: false, rate: None, bound, spin: false, first: 0 }
+        let window = Window::default();
+        Sending { size, batch: 1, gso: false, rate: None, bound, spin: false, first: 0, window }
     }
 }
 
@@ -137,7 +140,12 @@ fn run(
                 number += count;
                 done.bytes += bytes;
                 done.count += count;
-                done.first.get_or_insert(now);
+                if sending.window.holds(now - start) {
+                    done.first.get_or_insert(now);
+                } else {
+                    progress.outside.bytes.fetch_add(bytes, Relaxed);
+                    progress.outside.count.fetch_add(count, Relaxed);
+                }
                 progress.bytes.fetch_add(bytes, Relaxed);
                 progress.count.fetch_add(count, Relaxed);
                 if let Some(pacer) = &mut pacer {
@@ -148,15 +156,20 @@ fn run(
             // The interface's queue is full: the datagrams are gone, and were not sent.
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                 progress.dropped.fetch_add(most, Relaxed);
+                if !sending.window.holds(now - start) {
+                    progress.outside.dropped.fetch_add(most, Relaxed);
+                }
                 std::thread::yield_now();
             }
             Err(error) => break End::Failed(error),
         }
     };
     if done.count > 0 {
-        done.last = Some(Instant::now());
+        // What was sent after its time is not of it.
+        let over = sending.window.to.and_then(|to| start.checked_add(to));
+        done.last = Some(over.map_or_else(Instant::now, |over| over.min(Instant::now())));
     }
-    done.moved = pacer.map_or(Duration::ZERO, |pacer| pacer.moved());
+    (done.moved, done.late) = pacer.map_or_else(Default::default, |pacer| (pacer.moved(), pacer.latest()));
     done.end(end)
 }
 

@@ -1,7 +1,9 @@
-use super::{Bare, Counts, Numbered, Receiving, Sending, Sequence, receive, send};
+use super::{Bare, Counts, Numbered, Receiving, Sending, Sequence, Window, receive, send};
 use crate::phase::{Done, End, Progress, Stop, Until};
 use crate::socket::{self, Options};
 use std::net::UdpSocket;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 fn pair() -> (UdpSocket, UdpSocket) {
@@ -84,7 +86,7 @@ fn what_the_socket_has_no_room_for_is_counted_as_dropped() {
     );
     let until = Until { count: Some(1), ..Until::lasting(Duration::from_secs(20), &stop) };
     receive(&receiver, &Receiving::new(1000), &header, &until, &progress, &mut sequence);
-    let dropped = progress.dropped.load(std::sync::atomic::Ordering::Relaxed);
+    let dropped = progress.dropped.load(Relaxed);
     assert!(done.count < 500 && dropped > 0, "{done:?}");
     assert_eq!(dropped, sequence.counts().lost);
 }
@@ -113,4 +115,60 @@ fn what_had_arrived_when_it_was_stopped_is_received() {
     assert!(matches!(received.end, End::Stopped), "{received:?}");
     assert_eq!((received.count, received.bytes, progress.count()), (50, 5_000, 50));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// Those that count, of all that were.
+fn counted(progress: &Progress) -> [u64; 2] {
+    let out = &progress.outside;
+    let of = |all: &std::sync::atomic::AtomicU64, outside: &std::sync::atomic::AtomicU64| {
+        all.load(Relaxed) - outside.load(Relaxed)
+    };
+    [of(&progress.count, &out.count), of(&progress.bytes, &out.bytes)]
+}
+
+#[test]
+fn both_ends_count_the_same_datagrams_however_late_one_of_them_is() {
+    let ms = Duration::from_millis;
+    for window in [Window { to: Some(ms(50)), ..Window::default() }, Window { from: ms(50), to: None }] {
+        let (one, other) = pair();
+        let (stop, header, sent, got) = (Stop::new(), Numbered { key: 5 }, Progress::new(), Progress::new());
+        let rate = Some(crate::pace::Rate::per_second(10_000));
+        let until = Until { count: Some(1000), ..Until::lasting(Duration::from_secs(60), &stop) };
+        send(&one, &Sending { window, rate, ..Sending::new(100) }, &header, &until, &sent);
+        // All of them wait in the socket: by the time of their arrival they would be in no window, or all in one.
+        let receiving = Receiving { window, ..Receiving::new(100) };
+        receive(&other, &receiving, &header, &until, &got, &mut Sequence::new());
+        assert_eq!((sent.count(), got.count()), (1000, 1000));
+        assert_eq!(counted(&sent), counted(&got), "{window:?}");
+        assert!((1..1000).contains(&counted(&got)[0]), "{window:?} {:?}", counted(&got));
+    }
+}
+
+#[test]
+fn what_is_sent_after_the_receivers_end_does_not_count_however_soon_it_arrives() {
+    let (one, other) = pair();
+    let (stop, ends, header) = (Stop::new(), Arc::new(OnceLock::new()), Numbered { key: 6 });
+    let (sent, got) = (Progress::new(), Progress::new());
+    let receiving = Receiving { ends: Some(Arc::clone(&ends)), ..Receiving::new(100) };
+    let goes_on = Stop::new();
+    let by_then = std::thread::scope(|scope| {
+        let sending = Sending { rate: Some(crate::pace::Rate::per_second(5_000)), ..Sending::new(100) };
+        let (sent, until) = (&sent, Until::lasting(Duration::from_secs(60), &goes_on));
+        scope.spawn(move || send(&one, &sending, &header, &until, sent));
+        let (got, until) = (&got, Until::stopped(&stop));
+        let receiver =
+            scope.spawn(move || receive(&other, &receiving, &header, &until, got, &mut Sequence::new()));
+        while got.count() < 100 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        ends.set(Instant::now()).expect("set once");
+        let by_then = sent.count();
+        stop.set();
+        // The sender goes on, as one does that has not heard of the end yet.
+        receiver.join().expect("a receiver");
+        goes_on.set();
+        by_then
+    });
+    // One may have had its time before the end, and not be counted as sent yet.
+    assert!(got.count() <= by_then + 1, "{} of {by_then}", got.count());
 }

@@ -1,7 +1,7 @@
 //! A connection for each transaction: connect, ask, answer, close; or connect and close.
 
 use super::ask::whole;
-use super::{MOST, take};
+use super::take;
 use crate::phase::{self, Done, End, Latency, Progress, Until};
 use crate::socket::{self, Options};
 use crate::stream::content;
@@ -46,7 +46,7 @@ pub struct Connecting {
 
 impl Connecting {
     fn sizes(&self) -> (usize, usize) {
-        (self.request.min(MOST), self.response.min(MOST))
+        (self.request, self.response)
     }
 }
 
@@ -57,6 +57,9 @@ pub fn ask_each(connecting: &Connecting, until: &Until, progress: &Progress, lat
     let asked = content(request);
     let mut room = vec![0; response + 1];
     let mut port = connecting.ports.map(|ports| ports.0);
+    let range = connecting.ports.map_or(0, |(from, to)| u32::from(to.saturating_sub(from)) + 1);
+    // Ports in turn that were not free.
+    let mut taken = 0;
     let end = loop {
         let began = Instant::now();
         if let Some(end) = until.over(began) {
@@ -71,8 +74,19 @@ pub fn ask_each(connecting: &Connecting, until: &Until, progress: &Progress, lat
                 latency.record(now - began);
                 done.add(request + response, now);
                 progress.add(request + response);
+                taken = 0;
             }
             Ok(false) => break until.over(Instant::now()).unwrap_or(End::Stopped),
+            // Another program has it, or it rests after a connection (TIME_WAIT): the next one serves as well, as netperf has it.
+            Err(error) if port.is_some() && is_taken(&error) => {
+                taken += 1;
+                if taken >= range {
+                    break End::Failed(io::Error::new(
+                        error.kind(),
+                        format!("none of the {range} ports that were given is free: {error}"),
+                    ));
+                }
+            }
             Err(error) => break End::Failed(error),
         }
         if let (Some(port), Some((from, to))) = (&mut port, connecting.ports) {
@@ -80,6 +94,10 @@ pub fn ask_each(connecting: &Connecting, until: &Until, progress: &Progress, lat
         }
     };
     done.end(end)
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
 }
 
 fn one(
@@ -154,8 +172,7 @@ pub fn answer_each(
     progress: &Progress,
 ) -> Done {
     let mut done = Done::new();
-    let (request, response) = (answering.request.min(MOST), answering.response.min(MOST));
-    let answering = Answering { request, response, ..answering };
+    let Answering { request, response, .. } = answering;
     let said = content(response);
     let mut room = vec![0; request.max(1)];
     // What is accepted inherits the timeout, and does not inherit that the listener does not wait.

@@ -8,7 +8,7 @@ use crate::cpu;
 use endpoint::iperf3::client::{Action, Session};
 use endpoint::iperf3::params::{Params, Protocol};
 use endpoint::iperf3::results::Results;
-use endpoint::iperf3::summary::{End, Role, Start};
+use endpoint::iperf3::summary::{End, Role, Start, Total};
 use endpoint::iperf3::{Cookie, Error, TCP_BLOCK, UDP_BLOCK, limits};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -23,6 +23,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOK_CLOSELY: Duration = Duration::from_micros(500);
 /// So long after the last datagram of an amount none will come.
 const SILENCE: Duration = Duration::from_secs(2);
+/// All of an amount has arrived at the server's host. The server counts what its program has read, and nothing says how far that is: the end
+/// is told when the windows that the server's host gives have not changed for so long, and two round trips.
+const READS: Duration = Duration::from_millis(100);
+/// What was sent and of which nothing more arrives within this is not waited for.
+const STUCK: Duration = Duration::from_secs(10);
 /// A stream that breaks may do so because the server is ending: then it says so within this.
 const SAYS: Duration = Duration::from_millis(500);
 
@@ -296,11 +301,19 @@ impl Test<'_> {
     /// The data is done.
     fn finish(&mut self) -> Result<(), Failure> {
         if let Some(data) = &mut self.data {
+            if data.all_sent() {
+                drained(data, &self.client.stop);
+            }
+            // The server hears of the end before this side has read what had arrived by then: its time is as long as ours.
+            data.halt();
+            data.told();
+        }
+        let bytes = self.session.end(self.now());
+        self.control.send(&bytes)?;
+        if let Some(data) = &mut self.data {
             data.finish();
         }
         self.last_interval();
-        let bytes = self.session.end(self.now());
-        self.control.send(&bytes)?;
         Ok(())
     }
 
@@ -315,7 +328,10 @@ impl Test<'_> {
 
     fn conclude(&mut self, theirs: Option<&Results>) {
         let Some(data) = &mut self.data else { return };
-        let end = ended(data, theirs);
+        let mut end = ended(data, theirs);
+        // What nobody asked for is not shown, whoever says it.
+        end.server_output = end.server_output.filter(|_| self.start.params.server_output);
+        end.unread = unread(&self.start.params, &end);
         self.show.end(&self.start, &end);
     }
 
@@ -335,6 +351,42 @@ impl Test<'_> {
     }
 }
 
+/// Waits until all that was sent has arrived at the server's host, and its program has had time to read it: a server counts nothing that it reads
+/// after it was told of the end.
+fn drained(data: &mut Data, stop: &AtomicBool) {
+    let mut seen = data.under_way();
+    let mut since = Instant::now();
+    let mut gone = (seen.0 == 0).then_some(since);
+    let reads = READS.max(2 * data.round_trip());
+    while !stop.load(Relaxed) {
+        let patience = if gone.is_some() { reads } else { STUCK };
+        if since.elapsed() >= patience {
+            break;
+        }
+        // The end of sending is a time that rates are of; that of reading is not.
+        std::thread::sleep(Duration::from_micros(if gone.is_some() { 2000 } else { 100 }));
+        let now = data.under_way();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+        if now.0 == 0 {
+            gone.get_or_insert(since);
+        }
+    }
+    if let Some(gone) = gone {
+        data.gone(gone);
+    }
+}
+
+/// Bytes of an amount that the server's host acknowledged and the server did not count: it did not read them before it ended.
+fn unread(params: &Params, end: &End) -> u64 {
+    let by_amount = params.bytes > 0 || params.blocks > 0;
+    let sent =
+        end.streams.iter().filter(|total| total.sender && by_amount && params.protocol == Protocol::Tcp);
+    let short = |total: &Total| Some(total.sent?.bytes.saturating_sub(total.received?.bytes));
+    sent.filter_map(short).sum()
+}
+
 /// The end as either side has it.
 pub fn ended(data: &mut Data, theirs: Option<&Results>) -> End {
     let own = data.results();
@@ -346,5 +398,7 @@ pub fn ended(data: &mut Data, theirs: Option<&Results>) -> End {
         remote_congestion: theirs.and_then(|theirs| theirs.congestion.clone()),
         server_output: theirs.and_then(|theirs| theirs.output.clone()),
         receiver_drops: data.drops(),
+        unread: 0,
+        file: data.file(),
     }
 }

@@ -16,9 +16,10 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,8 @@ const CATCH_UP: Duration = Duration::from_secs(2);
 const BATCH: usize = 16;
 /// Threads end within a twentieth of a second; a machine under load takes longer.
 const ENDS: Duration = Duration::from_secs(10);
+/// What had arrived when a test ended is taken within this.
+const TAKES: Duration = Duration::from_millis(100);
 
 /// Figures of a stream at one moment, since its start.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,6 +80,11 @@ struct Live {
     /// Where what counts begins.
     base: Mark,
     done: Option<Done>,
+    /// Of a receiver whose own side ends the test: bytes that had arrived by then. What is sent until the sender hears of the end is not
+    /// of the test's time.
+    most: Arc<AtomicU64>,
+    /// Its figures once the test is over: what comes later changes none of them.
+    over: Option<Mark>,
     extremes: Extremes,
     rtt: (u64, u64),
     cpu: [Duration; 2],
@@ -110,6 +118,11 @@ pub struct Data {
     started: Instant,
     last: Instant,
     ended: Option<Instant>,
+    /// When the test's time was over, for receivers of datagrams on the side that ends it.
+    window: Arc<OnceLock<Instant>>,
+    /// Since when all that was sent has been acknowledged, where that was waited for; and when the other side was told of the end.
+    gone: Option<Instant>,
+    told: Option<Instant>,
     omitting: bool,
 }
 
@@ -127,6 +140,8 @@ impl Data {
                 last: Mark::default(),
                 base: Mark::default(),
                 done: None,
+                most: Arc::new(AtomicU64::new(u64::MAX)),
+                over: None,
                 extremes: Extremes::default(),
                 rtt: (0, 0),
                 cpu: [Duration::ZERO; 2],
@@ -143,6 +158,9 @@ impl Data {
             started: now,
             last: now,
             ended: None,
+            window: Arc::default(),
+            gone: None,
+            told: None,
             omitting: params.omit > 0,
             params,
             ways,
@@ -173,23 +191,30 @@ impl Data {
         let amount = self.amount();
         // A server's senders stop as the client's do. Of datagrams some are lost, and the client waits for the rest.
         let tcp = self.params.protocol == Protocol::Tcp;
-        let share = amount.filter(|_| self.ways.ends_it || tcp).map(|all| all.div_ceil(sends));
+        let share = amount.filter(|_| self.ways.ends_it || tcp);
+        let mut sender = 0;
         // The side that times the test has its senders end by themselves: one that waits for its schedule would do so late.
         let lasts = Duration::from_secs(u64::from(self.params.omit) + u64::from(self.params.seconds));
         let timed = self.ways.ends_it && amount.is_none() && self.params.seconds > 0;
         let deadline = if timed { now.checked_add(lasts) } else { None };
         for (index, live) in self.all.iter_mut().enumerate() {
+            // All of them together send the amount, and not a byte more.
+            let bytes =
+                share.filter(|_| live.stream.sender).map(|all| all / sends + u64::from(sender < all % sends));
+            sender += u64::from(live.stream.sender);
             let worker = Worker {
                 link: live.link.clone(),
                 sender: live.stream.sender,
                 params: self.params.clone(),
                 file: self.ways.file.clone(),
                 until: Until {
-                    bytes: share.filter(|_| live.stream.sender),
+                    bytes,
                     deadline: deadline.filter(|_| live.stream.sender),
                     ..Until::stopped(&self.stop)
                 },
                 progress: live.progress.clone(),
+                most: live.most.clone(),
+                window: self.ways.ends_it.then(|| self.window.clone()),
                 quit: self.quit.clone(),
             };
             let ends = self.ends.0.clone();
@@ -234,7 +259,8 @@ impl Data {
         self.all_sent() || self.received().is_some_and(|received| received >= amount)
     }
 
-    fn all_sent(&mut self) -> bool {
+    /// Whether this side has sent all of an amount, or of a file, that ends the test.
+    pub fn all_sent(&mut self) -> bool {
         self.gather();
         let mut senders = self.all.iter().filter(|live| live.stream.sender).peekable();
         senders.peek().is_some()
@@ -262,6 +288,60 @@ impl Data {
     /// What was moved so far in both directions.
     pub fn moved(&self) -> u64 {
         self.all.iter().map(|live| live.progress.bytes()).sum()
+    }
+
+    /// What was sent and has not arrived at the other host (TCP: bytes not sent, segments not acknowledged; UDP: bytes of packets that have
+    /// not left this host), and the windows that the other host gives: when that reads, they grow.
+    pub fn under_way(&self) -> (u64, u64) {
+        let sent = self.all.iter().filter(|live| live.stream.sender);
+        sent.fold((0, 0), |(way, windows), live| match &*live.link {
+            Link::Tcp(socket) => {
+                let info = TcpInfo::of(socket).unwrap_or_default();
+                let more = info.notsent_bytes.unwrap_or(0).saturating_add(info.unacked.unwrap_or(0));
+                (way + u64::from(more), windows + u64::from(info.snd_wnd.unwrap_or(0)))
+            }
+            Link::Udp(socket) => (way + crate::socket::queued(socket).unwrap_or(0), windows),
+        })
+    }
+
+    /// The longest round trip of the connections.
+    pub fn round_trip(&self) -> Duration {
+        let infos = self.all.iter().filter_map(|live| match &*live.link {
+            Link::Tcp(socket) => TcpInfo::of(socket).ok()?.rtt_us,
+            Link::Udp(_) => None,
+        });
+        Duration::from_micros(infos.max().unwrap_or(0).into())
+    }
+
+    /// All that was sent has arrived at the other host since then: that is when sending ended.
+    pub fn gone(&mut self, at: Instant) {
+        self.gone = Some(at);
+    }
+
+    /// For how long the end was held back after all had arrived, so that the other side reads it: no time of the data's.
+    pub fn held_back(&self) -> Duration {
+        self.gone.zip(self.told).map_or(Duration::ZERO, |(gone, told)| told.saturating_duration_since(gone))
+    }
+
+    /// The other side is told of the end now.
+    pub fn told(&mut self) {
+        self.told = Some(Instant::now());
+    }
+
+    /// Senders of streams close: who reads to the end of what was sent finds it, as from iperf3's own server.
+    pub fn close_senders(&self) {
+        for live in self.all.iter().filter(|live| live.stream.sender) {
+            if let Link::Tcp(socket) = &*live.link {
+                let _ = socket.shutdown(std::net::Shutdown::Write);
+            }
+        }
+    }
+
+    /// The file that is sent or written, and its size now.
+    pub fn file(&self) -> Option<(String, u64)> {
+        let path = self.ways.file.as_ref()?;
+        let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+        Some((path.display().to_string(), size))
     }
 
     /// Time since the data began.
@@ -304,8 +384,8 @@ impl Data {
         self.omitting
     }
 
-    /// Ends sending and counting, and waits for the threads to have done so.
-    pub fn finish(&mut self) {
+    /// Ends sending, and the time that counts. What has arrived by now may still be read.
+    pub fn halt(&mut self) {
         if self.ended.is_some() {
             return;
         }
@@ -315,11 +395,34 @@ impl Data {
             .filter(|done| matches!(done.end, End::Amount))
             .map(|done| done.ended)
             .max();
-        let by_amount = self.all_sent();
-        self.ended = Some(reached.filter(|_| by_amount).unwrap_or_else(Instant::now));
+        // Who receives as well does so until now.
+        let only_sends = self.all.iter().all(|live| live.stream.sender);
+        let by_amount = self.all_sent() && only_sends;
+        self.gone = self.gone.filter(|_| only_sends);
+        // What had arrived at this moment is of the test. Asked before the time is taken: in between something may be read, not lost.
+        if self.ways.ends_it {
+            self.all.iter().filter(|live| !live.stream.sender).for_each(Live::bound);
+        }
+        let ended = self.gone.or(reached.filter(|_| by_amount)).unwrap_or_else(Instant::now);
+        self.ended = Some(ended);
+        let _ = self.window.set(ended);
         self.stop.set();
+        self.wait(|live| live.stream.sender);
+    }
+
+    /// Ends sending and counting, and waits for the threads to have done so.
+    pub fn finish(&mut self) {
+        self.halt();
+        self.wait(|_| true);
+        for live in &mut self.all {
+            live.over = Some(live.mark());
+        }
+    }
+
+    /// Waits for the threads of these streams.
+    fn wait(&mut self, which: impl Fn(&Live) -> bool) {
         let deadline = Instant::now() + ENDS;
-        while self.all.iter().any(|live| live.thread.is_some() && live.done.is_none()) {
+        while self.all.iter().any(|live| which(live) && live.thread.is_some() && live.done.is_none()) {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.ends.1.recv_timeout(left) {
                 Ok((index, done, cpu)) => self.note(index, done, cpu),
@@ -400,12 +503,16 @@ impl Data {
     pub fn totals(&mut self, theirs: Option<&Results>) -> Vec<Total> {
         let seconds = self.seconds();
         let tcp = self.params.protocol == Protocol::Tcp;
+        let held_back = self.held_back().as_secs_f64();
         let totals = self.all.iter_mut().enumerate().map(|(index, live)| {
             let own = live.side(seconds, tcp);
             let other = theirs.and_then(|theirs| theirs.stream(stream_id(index))).map(|stream| {
                 let (lost, packets) = stream.omitted.unwrap_or_default();
                 Side {
-                    seconds: if stream.end > 0.0 { stream.end } else { seconds },
+                    // The end was told when the other side had had time to read all: that wait is not of its receiving.
+                    seconds: Some(stream.end - if live.stream.sender { held_back } else { 0.0 })
+                        .filter(|seconds| *seconds > 0.0)
+                        .unwrap_or(seconds),
                     bytes: stream.bytes,
                     retransmits: stream.retransmits.filter(|_| tcp && !live.stream.sender),
                     udp: Datagrams {
@@ -458,7 +565,19 @@ impl Drop for Data {
 }
 
 impl Live {
+    /// What has arrived and was not read yet is the last that counts.
+    fn bound(&self) {
+        if let Link::Tcp(socket) = &*self.link
+            && let Ok(waits) = rustix::io::ioctl_fionread(socket)
+        {
+            self.most.store(self.progress.bytes().saturating_add(waits), Relaxed);
+        }
+    }
+
     fn mark(&self) -> Mark {
+        if let Some(over) = self.over {
+            return over;
+        }
         let progress = &self.progress;
         let count = progress.count();
         let udp = if self.stream.sender {
@@ -479,7 +598,7 @@ impl Live {
             }
             Link::Udp(_) => 0,
         };
-        Mark { bytes: progress.bytes(), udp, retransmits }
+        Mark { bytes: progress.bytes().min(self.most.load(Relaxed)), udp, retransmits }
     }
 
     fn slice(&mut self) -> Slice {
@@ -548,6 +667,8 @@ struct Worker {
     file: Option<PathBuf>,
     until: Until,
     progress: Arc<Progress>,
+    most: Arc<AtomicU64>,
+    window: Option<Arc<OnceLock<Instant>>>,
     quit: Stop,
 }
 
@@ -599,11 +720,11 @@ impl Worker {
         done
     }
 
-    /// What had arrived when the test ended did arrive.
+    /// What had arrived when the test ended did arrive, and what came later did not.
     fn take_what_is_there(&self, socket: &TcpStream, done: &mut Done) {
         let mut buffer = vec![0; 256 << 10];
-        let until = Instant::now() + Duration::from_millis(100);
-        while Instant::now() < until {
+        let until = Instant::now() + TAKES;
+        while Instant::now() < until && self.progress.bytes() < self.most.load(Relaxed) {
             match rustix::net::recv(socket, &mut buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
                 Ok((_, count)) if count > 0 => {
                     done.bytes += count as u64;
@@ -644,8 +765,12 @@ impl Worker {
     }
 
     fn receive_datagrams(&self, socket: &UdpSocket, size: usize) -> Done {
-        let receiving =
-            datagram::Receiving { batch: BATCH, gro: true, ..datagram::Receiving::new(size.max(1 << 16)) };
+        let receiving = datagram::Receiving {
+            batch: BATCH,
+            gro: true,
+            ends: self.window.clone(),
+            ..datagram::Receiving::new(size.max(1 << 16))
+        };
         let mut sequence = Sequence::new();
         let (until, progress) = (&self.until, &self.progress);
         if self.params.counters_64bit {

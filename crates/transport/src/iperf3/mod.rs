@@ -14,6 +14,8 @@ mod file;
 mod open;
 pub mod server;
 mod session;
+#[cfg(test)]
+mod tests;
 pub mod time;
 mod udp;
 

@@ -101,6 +101,24 @@ pub fn options(params: &Params, sender: bool) -> Options {
     }
 }
 
+/// Bytes that a server's side of a test takes: a block for each stream, or those of a burst, and the buffers of the kernel that are asked for.
+pub fn memory(params: &Params) -> u64 {
+    let tcp = params.protocol == Protocol::Tcp;
+    let one = |client_sends: bool| {
+        let own = match (tcp, client_sends) {
+            (true, true) => params.len.max(256 << 10),
+            (true, false) => params.len.saturating_mul(params.burst.max(1).into()),
+            // By batches.
+            (false, _) => 4 << 20,
+        };
+        // The kernel doubles what it is asked for.
+        let asked = options(params, !client_sends);
+        let kernel = [asked.send_buffer, asked.receive_buffer].map(|size| 2 * u64::from(size.unwrap_or(0)));
+        own.saturating_add(kernel[0]).saturating_add(kernel[1])
+    };
+    params.client_sends().into_iter().map(one).fold(0, u64::saturating_add)
+}
+
 /// Sets on a connected socket what `Options` does not have.
 pub fn finish(socket: &impl AsFd, params: &Params, local: &Local) -> Result<(), SocketError> {
     if let (Protocol::Tcp, Some(timeout)) = (params.protocol, local.send_timeout) {

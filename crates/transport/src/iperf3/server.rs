@@ -13,6 +13,7 @@ use super::control::Control;
 use super::data::Link;
 use super::open::{self, Stray};
 use super::session::{self, Session};
+use crate::lobby::{Budget, Lobby, leaves};
 use crate::socket::{self, Options};
 use endpoint::iperf3::cookie::LEN;
 use endpoint::iperf3::params::{Params, Protocol};
@@ -33,14 +34,18 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(50);
 /// A cookie comes within so long.
 const COOKIE: Duration = Duration::from_secs(10);
-/// Connections whose cookie has not come, at most: who comes later takes the place of who waits longest.
+/// Connections whose cookie has not come, at most: of the address that has the most of them the oldest leaves for the next one.
 const PENDING: usize = 256;
+/// The same of clients whose test has not begun.
+const STRANGERS: usize = 256;
 
 /// What a server allows.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Clients at once; the next one is told that the server is busy.
-    pub sessions: usize,
+    /// Tests at once; the next client is told that the server is busy.
+    pub sessions: u64,
+    /// Bytes that all tests' buffers take together, the kernel's among them where they are asked for.
+    pub memory: u64,
     /// Bits a second of one test, and over how many seconds they are averaged. 0: any.
     pub rate: (u64, u64),
     /// Seconds of a test. 0: any.
@@ -51,7 +56,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { sessions: 64, rate: (0, 5), seconds: 0, receive_timeout: Duration::from_secs(120) }
+        let receive_timeout = Duration::from_secs(120);
+        Limits { sessions: 64, memory: 1 << 30, rate: (0, 5), seconds: 0, receive_timeout }
     }
 }
 
@@ -129,6 +135,11 @@ struct Opens {
 pub(super) struct Shared {
     pub(super) server: Server,
     sessions: Mutex<HashMap<Cookie, Entry>>,
+    /// Clients whose test has not begun.
+    pub(super) strangers: Arc<Lobby>,
+    /// Tests at once.
+    pub(super) tests: Budget,
+    pub(super) memory: Budget,
     pub(super) stop: AtomicBool,
     /// Tests that came to an end, good or bad.
     ended: AtomicU64,
@@ -177,11 +188,16 @@ struct Pending {
 
 impl Server {
     /// Serves until it is stopped, or after one test. `listening` is called before each wait for a first client, with the test's
-    /// number. True: the last test came to its end.
+    /// number; `bound` once, when its ports are there and before the first client is accepted. True: the last test came to its end.
     ///
     /// # Errors
     /// The port is not to be had.
-    pub fn serve(self, news: &News, listening: &(dyn Fn(u64) + Sync)) -> Result<bool, String> {
+    pub fn serve(
+        self,
+        news: &News,
+        bound: &dyn Fn(),
+        listening: &(dyn Fn(u64) + Sync),
+    ) -> Result<bool, String> {
         let failed =
             |error: &dyn std::fmt::Display| format!("unable to start listener for connections: {error}");
         let at = self.address();
@@ -203,7 +219,11 @@ impl Server {
         listener.set_nonblocking(true).map_err(|error| failed(&error))?;
         let at = listener.local_addr().map_err(|error| failed(&error))?;
         let greeted = open::greeted(at).map_err(|error| failed(&error))?;
+        bound();
         let shared = Shared {
+            strangers: Lobby::new(STRANGERS),
+            tests: Budget::new(if self.one_off { 1 } else { self.limits.sessions }),
+            memory: Budget::new(self.limits.memory),
             server: self,
             sessions: Mutex::default(),
             stop: AtomicBool::new(false),
@@ -219,7 +239,6 @@ impl Server {
                 greeted,
                 pending: VecDeque::new(),
                 accepted: 0,
-                begun: 0,
             };
             accepting.run(scope);
             shared.stop.store(true, Relaxed);
@@ -245,7 +264,6 @@ struct Accepting<'a> {
     greeted: UdpSocket,
     pending: VecDeque<Pending>,
     accepted: u64,
-    begun: u64,
 }
 
 impl<'a> Accepting<'a> {
@@ -295,7 +313,9 @@ impl<'a> Accepting<'a> {
                         continue;
                     }
                     if self.pending.len() >= PENDING {
-                        self.pending.pop_front();
+                        let all = self.pending.iter().enumerate();
+                        let leaves = leaves(all.map(|(at, one)| (at, Some(one.peer.ip()))), Some(peer.ip()));
+                        leaves.and_then(|at| self.pending.remove(at));
                     }
                     self.accepted += 1;
                     self.pending.push_back(Pending {
@@ -424,20 +444,18 @@ impl<'a> Accepting<'a> {
             }
             return;
         }
-        let full = sessions.len() >= self.shared.server.limits.sessions
-            || (self.shared.server.one_off && self.begun > 0);
-        let local = control.socket().local_addr();
-        let (false, Ok(local)) = (full, local) else {
+        // When as many run as may, one more is told so where it would begin. Who says nothing is no reason to refuse others: it leaves for them.
+        let seat = self.shared.strangers.enter(control.socket(), Some(peer.ip()));
+        let (Ok(local), Ok(seat)) = (control.socket().local_addr(), seat) else {
             control.say(&server::Session::busy());
             return;
         };
         let local = SocketAddr::new(local.ip().to_canonical(), local.port());
-        self.begun += 1;
         sessions.insert(cookie, Entry { peer: peer.ip(), local, opens: None });
         drop(sessions);
         let shared = self.shared;
         let show = (self.news)();
-        let session = Session::new(shared, control, cookie, peer, show);
+        let session = Session::new(shared, control, cookie, peer, show, seat);
         let spawned =
             std::thread::Builder::new().name("iperf3 session".into()).spawn_scoped(scope, move || {
                 let done = session::run(session);

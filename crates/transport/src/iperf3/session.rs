@@ -7,6 +7,7 @@ use super::data::{Data, Link, Ways};
 use super::open::{self, Local};
 use super::server::{Numbered, Shared};
 use crate::cpu;
+use crate::lobby::{Seat, Share};
 use endpoint::iperf3::params::{Params, Protocol};
 use endpoint::iperf3::results::Results;
 use endpoint::iperf3::server::{self, Event};
@@ -51,6 +52,10 @@ pub(super) struct Session<'a> {
     protocol: server::Session,
     epoch: Instant,
     links: (Sender<Numbered>, Receiver<Numbered>),
+    /// Until its test begins it may have to leave for others.
+    seat: Option<Seat>,
+    /// Of the bytes and the tests that all have together.
+    shares: Vec<Share<'a>>,
     test: Option<Test>,
 }
 
@@ -81,10 +86,12 @@ impl<'a> Session<'a> {
         cookie: Cookie,
         peer: SocketAddr,
         show: Box<dyn Show>,
+        seat: Seat,
     ) -> Session<'a> {
         let (protocol, _) = server::Session::new(Duration::ZERO);
         let epoch = Instant::now();
-        Session { shared, control, cookie, peer, show, protocol, epoch, links: channel(), test: None }
+        let (links, seat, shares) = (channel(), Some(seat), Vec::new());
+        Session { shared, control, cookie, peer, show, protocol, epoch, links, seat, shares, test: None }
     }
 
     fn now(&self) -> Duration {
@@ -156,6 +163,16 @@ impl<'a> Session<'a> {
         if params.len == 0 {
             params.len = if params.protocol == Protocol::Tcp { TCP_BLOCK } else { UDP_BLOCK };
         }
+        let (wanted, memory) = (open::memory(&params), &self.shared.memory);
+        let share = memory.take(wanted).ok_or_else(|| {
+            let said = format!(
+                "{wanted} bytes of buffers are asked for, and of the {} that the server has for all tests {} are taken",
+                memory.most(),
+                memory.taken()
+            );
+            Error::NoRoom(said)
+        })?;
+        self.shares.push(share);
         if let Some(core) = params.server_affinity.or(self.shared.server.core) {
             cpu::pin(core).map_err(|error| {
                 Error::Refused(Code::InitStream, format!("unable to set CPU affinity: {error}"))
@@ -215,6 +232,9 @@ impl<'a> Session<'a> {
     /// All streams are there.
     fn begin(&mut self) -> Result<(), Error> {
         self.shared.opened(&self.cookie);
+        let Some(one) = self.shared.tests.take(1) else { return Err(Error::Busy) };
+        self.shares.push(one);
+        self.seat = None;
         let server = &self.shared.server;
         let Some(test) = &mut self.test else { return Ok(()) };
         let params = &test.start.params;
@@ -259,6 +279,10 @@ impl<'a> Session<'a> {
     fn ends(&mut self) -> Result<(), Error> {
         if let Some(test) = &mut self.test {
             test.last_interval(&mut *self.show);
+            // iperf3's client reads whole blocks until it hears of the results: without an end it waits for the rest of one.
+            if let Some(data) = &test.data {
+                data.close_senders();
+            }
         }
         let bytes = self.protocol.ended(self.epoch.elapsed());
         self.control.send(&bytes)
@@ -287,7 +311,11 @@ impl<'a> Session<'a> {
         self.shared.opened(&self.cookie);
         match error {
             Error::ServerTerminated => self.control.say(&server::Session::terminate()),
+            Error::Busy => self.control.say(&server::Session::busy()),
             Error::ClientTerminated | Error::Closed => {}
+            Error::NoRoom(_) => {
+                self.control.say(&server::Session::refuse(Params::code(error), libc::ENOMEM));
+            }
             _ => self.control.say(&server::Session::refuse(Params::code(error), 0)),
         }
         if let Some(test) = &mut self.test
@@ -299,8 +327,9 @@ impl<'a> Session<'a> {
             }
         }
         self.show.error(&error.to_string());
-        // A client that is refused was still served.
+        // A client that is refused was still served; one that came while another was served was not.
         match self.test {
+            Some(_) if *error == Error::Busy => Done::NoTest,
             Some(_) => Done::Failed,
             None => Done::NoTest,
         }
@@ -338,14 +367,16 @@ impl Test {
         if let Some(failure) = data.failure() {
             return Err(Error::Refused(Code::CreateStream, failure));
         }
-        let (received, now) = (data.received(), Instant::now());
-        match received {
-            Some(received) if received != self.heard.0 => self.heard = (received, now),
-            Some(_) if now.duration_since(self.heard.1) > patience => {
-                let words = "idle timeout for receiving data".to_owned();
-                return Err(Error::Refused(Code::NoMessage, words));
-            }
-            _ => {}
+        // A client that takes nothing keeps a place as one that sends nothing does.
+        let (moved, now) = (data.received().unwrap_or_else(|| data.moved()), Instant::now());
+        if moved != self.heard.0 {
+            self.heard = (moved, now);
+        } else if now.duration_since(self.heard.1) > patience {
+            let words = match data.received() {
+                Some(_) => "idle timeout for receiving data",
+                None => "the client takes no data",
+            };
+            return Err(Error::Refused(Code::NoMessage, words.to_owned()));
         }
         let runs = data.runs();
         if limit > 0 && runs > Duration::from_secs(u64::from(limit) + 1) {

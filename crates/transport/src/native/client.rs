@@ -7,6 +7,7 @@ use super::join::{Proving, drawn};
 use super::opening;
 use super::results::{Host, Results, Sample};
 use crate::crowd::calls::{Calling, Timed};
+use crate::datagram::Window;
 use crate::exchange::{Closing, Connecting, Exchange};
 use crate::pace::Rate;
 use crate::phase::{Stop, Until};
@@ -78,6 +79,8 @@ pub struct Test {
 
 /// How long each step before and after the data may take.
 const STEP: Duration = Duration::from_secs(10);
+/// How long the server may take until it has all data connections, and 5 ms more for each.
+const JOINS: Duration = Duration::from_secs(30);
 /// How long results may take: the last data has to arrive first.
 const SETTLES: Duration = Duration::from_secs(20);
 /// Once the user has ended the test: if the server's host has not even acknowledged by then what was said last, the way to it is gone.
@@ -202,7 +205,9 @@ impl Client {
             }
         }
         if !plan.datagrams || is_each(plan.work) {
-            match hear(&mut channel, STEP)? {
+            // The server accepts one after the other; a busy host takes its time for thousands.
+            let joins = JOINS + Duration::from_millis(5 * u64::from(plan.flows));
+            match hear(&mut channel, joins)? {
                 ToClient::Joined => {}
                 _ => return Err(ClientError::OutOfPlace("something else than `joined`".to_owned())),
             }
@@ -325,6 +330,7 @@ impl Prepared {
             began,
             until,
             threads: self.test.threads.map(|threads| threads as usize),
+            window: measured(plan),
             memory: self.memory,
         };
         let doing: Vec<Doing> = match (plan.work, &self.client.place) {
@@ -424,6 +430,12 @@ impl Prepared {
         };
         Ok((0..callers).map(call).collect())
     }
+}
+
+/// Which datagrams of a stream count, by the time since their flow began.
+pub(super) fn measured(plan: &Plan) -> Window {
+    let [from, to] = [plan.warm_up_ns, plan.duration_ns].map(Duration::from_nanos);
+    Window { from, to: Some(to) }
 }
 
 fn number(key: &[u8; KEY]) -> u64 {

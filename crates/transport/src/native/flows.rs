@@ -5,7 +5,7 @@ use crate::cpu::{self, Reading};
 use crate::crowd::calls::Calling;
 use crate::crowd::desk::Desk;
 use crate::crowd::{self, FEW};
-use crate::datagram::{self, Numbered, Sequence};
+use crate::datagram::{self, Numbered, Sequence, Window};
 use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
 use crate::memory;
 use crate::pace::Rate;
@@ -55,6 +55,8 @@ pub(super) struct Manner {
     pub until: Until,
     /// So many threads for all flows. None: a thread each, up to [`FEW`]; of more a thread for each processor.
     pub threads: Option<usize>,
+    /// Of streams of datagrams, those that count.
+    pub window: Window,
     /// What was in use before the connections were there.
     pub memory: memory::Reading,
 }
@@ -131,6 +133,10 @@ pub(super) struct Flows {
     warm_up: Duration,
     base: Option<Base>,
     used: Option<Reading>,
+    /// Which datagrams count they say themselves.
+    windowed: bool,
+    /// This end receives or answers: its time begins with the first byte.
+    receives: bool,
 }
 
 /// When measuring began, and what was counted by then.
@@ -146,6 +152,15 @@ struct Base {
 impl Flows {
     /// Begins.
     pub fn start(all: Vec<Doing>, manner: &Manner, warm_up: Duration) -> io::Result<Flows> {
+        let windowed =
+            all.iter().any(|doing| matches!(doing, Doing::SendDatagrams(_) | Doing::ReceiveDatagrams(_)));
+        let begins = |doing: &Doing| {
+            matches!(
+                doing,
+                Doing::Send(_) | Doing::SendDatagrams(_) | Doing::Ask(_) | Doing::AskEach(_) | Doing::Call(_)
+            )
+        };
+        let receives = !all.iter().any(begins);
         let all = gathered(all, manner);
         let mut flows = Vec::with_capacity(all.len());
         // Without a warm-up all is measured from before the first byte.
@@ -161,14 +176,14 @@ impl Flows {
                 }
             }
         }
-        Ok(Flows { flows, memory: manner.memory, stop, began, warm_up, base, used: None })
+        Ok(Flows { flows, memory: manner.memory, stop, began, warm_up, base, used: None, windowed, receives })
     }
 
     /// To be called often: measuring begins when the warm-up is over.
     pub fn tick(&mut self) {
         if self.base.is_none() && self.began.elapsed() >= self.warm_up {
             // Counts and time are of one moment: what is dearer to read comes after.
-            let (at, counts) = (Instant::now(), self.counts());
+            let (at, counts) = (Instant::now(), if self.windowed { [0; 6] } else { self.counts() });
             for flow in &self.flows {
                 flow.latency.take();
             }
@@ -250,6 +265,7 @@ impl Flows {
         let mut results = Results::default();
         let mut infos = Vec::new();
         let (mut last, mut first): (Option<Instant>, Option<Instant>) = (None, None);
+        let mut begun: Option<Instant> = None;
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
         let mut ended = Vec::new();
@@ -274,6 +290,7 @@ impl Flows {
             for (at, done) in all.into_iter().enumerate() {
                 last = last.into_iter().chain(done.last).max();
                 first = first.into_iter().chain(done.first).min();
+                begun = begun.into_iter().chain([done.began]).min();
                 let socket = sockets.get(at);
                 let info = socket.filter(|_| is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
                 infos.extend(info.clone());
@@ -283,6 +300,8 @@ impl Flows {
                 results.unsent = results.unsent.saturating_add(done.unsent);
                 results.moved_ns =
                     results.moved_ns.max(u64::try_from(done.moved.as_nanos()).unwrap_or(u64::MAX));
+                results.late_ns =
+                    results.late_ns.max(u64::try_from(done.late.as_nanos()).unwrap_or(u64::MAX));
                 if let Some(zerocopy) = done.zerocopy {
                     let sum = results.zerocopy.get_or_insert(Zerocopy::default());
                     sum.completed += zerocopy.completed;
@@ -307,14 +326,21 @@ impl Flows {
         let mut counts = [0_u64; 6];
         for p in &progresses {
             let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
-            for (sum, count) in counts.iter_mut().zip(all) {
-                *sum = sum.saturating_add(count.load(Relaxed));
+            let out = &p.outside;
+            let none = std::sync::atomic::AtomicU64::new(0);
+            let outside = [&out.bytes, &out.count, &none, &out.reordered, &out.duplicates, &out.dropped];
+            for ((sum, count), outside) in counts.iter_mut().zip(all).zip(outside) {
+                *sum = sum.saturating_add(count.load(Relaxed).saturating_sub(outside.load(Relaxed)));
             }
         }
         let base_at = base.as_ref().map_or(began, |base| base.at);
-        // Without a warm-up it begins with the first byte: the way to the other end is not of this end's time.
-        let from =
-            if self.warm_up.is_zero() { first.map_or(base_at, |first| first.max(base_at)) } else { base_at };
+        // Without a warm-up, and of datagrams, which say by themselves whether they count, a receiver's time begins with the first byte that counts:
+        // the way to the other end is not of it. Whoever begins does so with its first thread, as its schedule does.
+        let from = match (self.warm_up.is_zero() || self.windowed, self.receives) {
+            (true, true) => first.unwrap_or(base_at),
+            (true, false) => begun.map_or(base_at, |begun| begun + self.warm_up),
+            (false, _) => base_at,
+        };
         results.seconds = last.map_or(0.0, |last| last.saturating_duration_since(from).as_secs_f64());
         if let Some(base) = &base {
             for (count, before) in counts.iter_mut().zip(base.counts) {
@@ -501,6 +527,7 @@ fn carry_out(
                 gso: end.gso,
                 rate,
                 spin: end.spin,
+                window: manner.window,
                 ..datagram::Sending::new(manner.size)
             };
             Ok(vec![datagram::send(socket, &sending, &numbered, until, progress)])
@@ -509,6 +536,7 @@ fn carry_out(
             let receiving = datagram::Receiving {
                 batch: end.batch.map_or(32, |batch| batch as usize),
                 gro: end.gro,
+                window: manner.window,
                 ..datagram::Receiving::new(manner.size)
             };
             let mut sequence = Sequence::new();

@@ -175,20 +175,33 @@ impl Proving {
     }
 }
 
-/// Waits for `done`, while the control connection is there; what it says meanwhile is out of place.
+/// How far the joining of a test's flows is.
+pub(super) enum Joined {
+    /// All are there.
+    All,
+    /// Some came since it was last asked.
+    More,
+    /// None did.
+    NoMore,
+}
+
+/// Waits until all have `joined`, while the control connection is there; what it says meanwhile is out of place. Without one more within
+/// `patience` it is over.
 pub(super) fn attend(
     channel: &mut Channel,
     patience: Duration,
-    mut done: impl FnMut() -> io::Result<bool>,
+    mut joined: impl FnMut() -> io::Result<Joined>,
 ) -> Result<(), ChannelError> {
-    let by = Instant::now() + patience;
-    while !done()? {
-        if Instant::now() >= by {
-            return Err(ChannelError::Silent(patience));
+    let mut by = Instant::now() + patience;
+    loop {
+        match joined()? {
+            Joined::All => return Ok(()),
+            Joined::More => by = Instant::now() + patience,
+            Joined::NoMore if Instant::now() >= by => return Err(ChannelError::Silent(patience)),
+            Joined::NoMore => {}
         }
         if channel.hear(Duration::from_millis(1))?.is_some() {
             return Err(ChannelError::Garbage("a message before the data connections were there".to_owned()));
         }
     }
-    Ok(())
 }

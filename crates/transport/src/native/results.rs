@@ -147,7 +147,8 @@ pub struct Results {
     pub bytes: u64,
     /// Calls, datagrams, or transactions.
     pub count: u64,
-    /// From the beginning of what is measured until the last byte.
+    /// From the beginning of what is measured (of a receiver: its first byte) until the last byte. Whoever knows for how long it was to be
+    /// measured, and that it was, divides by that.
     pub seconds: f64,
     /// Datagrams that were sent up to the last that arrived, and did not arrive.
     pub lost: u64,
@@ -163,6 +164,8 @@ pub struct Results {
     pub unsent: u64,
     /// By how much the schedule of what is sent was moved because this end was late, in ns: the most of any flow.
     pub moved_ns: u64,
+    /// How far this end was behind the schedule at most, in ns. 0 from earlier versions.
+    pub late_ns: u64,
     /// What processors were used for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Use>,

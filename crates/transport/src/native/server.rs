@@ -7,6 +7,7 @@ mod session;
 use super::channel::Channel;
 use super::results::Host;
 use crate::files;
+use crate::lobby::{Lobby, Seat};
 use crate::phase::Stop;
 use crate::socket::{self, Options, SocketError};
 use endpoint::native::{Key, Limits, MOST_TO_SERVER, Reason, Refused, ToClient};
@@ -32,9 +33,9 @@ pub struct ServerOptions {
     pub unix: Vec<PathBuf>,
     /// Whoever wants to test has to have it.
     pub token: Option<Vec<u8>>,
-    /// What each client may ask.
+    /// What each client may ask; of memory all of them together.
     pub limits: Limits,
-    /// Clients at once: control connections.
+    /// Clients at once: control connections that said hello, and proved that they have the token if there is one.
     pub clients: u32,
     /// Connections at once, of all clients' tests.
     pub connections: u32,
@@ -77,7 +78,7 @@ pub struct Standing {
 type Door = SyncSender<(u32, OwnedFd)>;
 
 /// What all of a server's threads have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     options: ServerOptions,
     host: Host,
@@ -89,6 +90,10 @@ struct Shared {
     /// Tests of other runs than one that began, so far.
     begun: AtomicU64,
     connections: AtomicU64,
+    /// Bytes of all tests' buffers.
+    memory: AtomicU64,
+    /// Control connections that are no clients yet.
+    strangers: Arc<Lobby>,
     clients: AtomicU64,
     tests: AtomicU64,
     done: AtomicU64,
@@ -110,6 +115,8 @@ pub struct Server {
 const BACKLOG: u32 = 65_535;
 /// Connections that have not said what they are, at most.
 const VISITORS: usize = 4096;
+/// Control connections that are not clients yet, at most. Each has a thread for the seconds that it may take.
+const STRANGERS: usize = 512;
 /// Sessions that have not ended so long after the server was to end are left behind.
 const ENDS: Duration = Duration::from_secs(5);
 
@@ -126,9 +133,27 @@ impl Server {
         for path in &options.unix {
             unix.push((socket::unix_listen(path, &Options::default())?, path.clone()));
         }
-        let others = VISITORS as u64 + u64::from(options.clients);
+        // A stranger's seat is a file, too.
+        let others = VISITORS as u64 + 2 * STRANGERS as u64 + u64::from(options.clients);
         let files = files::fit(u64::from(options.connections) + others).saturating_sub(others);
-        let shared = Shared { options, host: Host::here(), files, stop: stop.clone(), ..Shared::default() };
+        let shared = Shared {
+            options,
+            host: Host::here(),
+            files,
+            doors: Mutex::default(),
+            runs: Mutex::default(),
+            begun: AtomicU64::default(),
+            connections: AtomicU64::default(),
+            memory: AtomicU64::default(),
+            strangers: Lobby::new(STRANGERS),
+            clients: AtomicU64::default(),
+            tests: AtomicU64::default(),
+            done: AtomicU64::default(),
+            broken: AtomicU64::default(),
+            refused: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            stop: stop.clone(),
+        };
         Ok(Server { tcp, unix, shared: Arc::new(shared) })
     }
 
@@ -205,6 +230,27 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Room for a test's buffers, as long as what comes back lives.
+    fn buffers(self: &Arc<Shared>, bytes: u64) -> Result<Counted, Refused> {
+        let (most, taken) = (self.options.limits.memory, self.memory.load(Relaxed));
+        Counted::several(self, |shared| &shared.memory, bytes, most).ok_or_else(|| {
+            let said = format!(
+                "{bytes} bytes of buffers were asked for, and of the {most} that the server has for all tests {taken} are taken"
+            );
+            Refused::new(if bytes > most { Reason::Limit } else { Reason::Busy }, said)
+        })
+    }
+
+    /// One more client, as long as what comes back lives.
+    fn client(self: &Arc<Shared>) -> Result<Counted, Refused> {
+        let most = u64::from(self.options.clients);
+        Counted::new(self, |shared| &shared.clients, most).ok_or_else(|| {
+            Refused::new(Reason::Busy, format!("{most} clients are here already, and that is the most"))
+        })
+    }
+}
+
 /// Counts some while it lives.
 struct Counted(Arc<Shared>, fn(&Shared) -> &AtomicU64, u64);
 
@@ -232,16 +278,9 @@ impl Drop for Counted {
     }
 }
 
-/// A client, to its end. False: it was none of ours.
-fn attend(socket: OwnedFd, from: Option<IpAddr>, shared: &Arc<Shared>) -> bool {
-    let channel = Channel::new(socket, MOST_TO_SERVER);
-    let most = u64::from(shared.options.clients);
-    let Some(_counted) = Counted::new(shared, |shared| &shared.clients, most) else {
-        let said = format!("{most} clients are here already, and that is the most");
-        refuse(&channel, Refused::new(Reason::Busy, said));
-        return false;
-    };
-    session::attend(channel, from, shared)
+/// A client, to its end. False: it was none of ours. `seat`: it has that until it is welcome.
+fn attend(socket: OwnedFd, from: Option<IpAddr>, seat: Seat, shared: &Arc<Shared>) -> bool {
+    session::attend(Channel::new(socket, MOST_TO_SERVER), from, seat, shared)
 }
 
 fn refuse(channel: &Channel, refused: Refused) {

@@ -1,5 +1,6 @@
 mod many;
 mod steps;
+mod strangers;
 
 use super::{Client, ClientError, Outcome, Place, Server, ServerOptions, Standing, Test, serve};
 use crate::exchange::Exchange;

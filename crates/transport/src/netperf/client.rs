@@ -343,7 +343,12 @@ fn moment(progress: &Progress, at: Duration, last: bool) -> Moment {
 fn elapsed(test: &Test, phase: &io::Result<Phase>, began: Instant) -> Duration {
     match phase {
         Ok(phase) if test.datagrams && test.kind == Kind::Receive => {
-            phase.done.last.map_or(began.elapsed(), |last| last.saturating_duration_since(began))
+            let last = phase.done.last.map_or(began.elapsed(), |last| last.saturating_duration_since(began));
+            // The last datagram may come long before the time is over: a rate is of the time.
+            match (test.length, &phase.done.end) {
+                (Length::Time(time), End::Time | End::Closed) => last.max(time.min(began.elapsed())),
+                _ => last,
+            }
         }
         Ok(phase) if test.datagrams => phase.done.ended.saturating_duration_since(began),
         _ => began.elapsed(),

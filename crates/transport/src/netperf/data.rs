@@ -23,6 +23,8 @@ const COMES: Duration = Duration::from_secs(30);
 const DRAINS: Duration = Duration::from_secs(60);
 /// A phase that has not moved for so long has no peer any more.
 const STALLED: Duration = Duration::from_secs(30);
+/// The same while its time is not over: a peer that keeps its connection and does nothing for a day takes a place for a day.
+const SILENT_PEER: Duration = Duration::from_secs(120);
 /// A test that its client does not end (connections for each transaction; legacy requests) is over when, after its time, nothing has
 /// come for so long. netserver waits for four seconds.
 const SILENT: Duration = Duration::from_millis(200);
@@ -131,6 +133,12 @@ struct Shared<'a> {
 }
 
 impl Prepared {
+    /// Bytes that the test takes: of the program for a message each way, and of the kernel for the socket's buffers.
+    pub fn memory(&self) -> u64 {
+        let kernel = [self.initial.send_buffer, self.initial.receive_buffer].map(|size| size.unwrap_or(0));
+        [self.sizes.0, self.sizes.1, kernel[0], kernel[1]].map(u64::from).iter().sum()
+    }
+
     /// Runs the phase. It ends early when the client closes its control connection, or `stop` is set.
     pub fn run(self, control: &TcpStream, stop: &Stop) -> io::Result<Results> {
         let (progress, ends, over) = (Progress::new(), Stop::new(), Stop::new());
@@ -334,7 +342,8 @@ impl<'a> Watcher<'a> {
         let (elapsed, quiet) = (self.shared.began.elapsed(), self.quiet.lasts(self.shared.progress));
         let mut silent = self.silent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let over = match (self.plan.length, self.plan.shape) {
-            (Length::Time(_), Shape::Send) => false,
+            // Who reads nothing is sent nothing.
+            (Length::Time(_), Shape::Send) => quiet >= SILENT_PEER,
             (Length::Time(time), _) if elapsed >= time => {
                 let moved = self.shared.progress.count() > 0;
                 // Closing the data connection says it; legacy clients close none before they have the results.
@@ -356,7 +365,7 @@ impl<'a> Watcher<'a> {
                 }
                 elapsed >= time + DRAINS || moved && !ends_itself && quiet >= patience || quiet >= STALLED
             }
-            (Length::Time(_), _) => false,
+            (Length::Time(_), _) => quiet >= SILENT_PEER,
             (Length::Units(_), _) => quiet >= STALLED.max(COMES),
         };
         // A request that comes before the results is out of turn: its connection is closed afterwards.

@@ -14,6 +14,8 @@ mod control;
 mod data;
 mod local;
 pub mod server;
+#[cfg(test)]
+mod tests;
 mod udp;
 mod watch;
 

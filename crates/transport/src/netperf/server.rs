@@ -2,6 +2,7 @@
 
 use super::control::{self, Read1};
 use super::{data, processors};
+use crate::lobby::{Budget, Lobby, Seat};
 use crate::phase::Stop;
 use crate::socket::{self, Options, SocketError};
 use endpoint::netperf::message::LENGTH;
@@ -9,13 +10,15 @@ use endpoint::netperf::plan::{Plan, Shape};
 use endpoint::netperf::server::{Ended, Server, Step};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A client says what it wants within this.
-const SPEAKS: Duration = Duration::from_secs(20);
+/// A client says what it wants within this, and all of a message.
+const SPEAKS: Duration = Duration::from_secs(5);
 /// From one test to the next of one client.
-const IDLE: Duration = Duration::from_secs(600);
+const IDLE: Duration = Duration::from_secs(60);
+/// Connections that run no test, at most. When there are more, the address with the most of them loses its oldest.
+const STRANGERS: usize = 256;
 /// A message is taken within this.
 const TAKES: Duration = Duration::from_secs(20);
 /// How often whoever waits looks whether to end.
@@ -30,8 +33,10 @@ pub struct Serving {
     pub passphrase: Option<Vec<u8>>,
     /// One client after the other.
     pub serial: bool,
-    /// Most clients at once; one more is turned away.
-    pub clients: usize,
+    /// Most tests at once; one more is refused.
+    pub tests: u64,
+    /// Bytes that all tests' buffers take together, the kernel's among them; a test for which no room is left is refused.
+    pub memory: u64,
     /// IPV6_V6ONLY.
     pub v6_only: bool,
 }
@@ -41,7 +46,7 @@ pub struct Serving {
 pub enum Event<'a> {
     /// It listens there.
     Listening(SocketAddr),
-    /// A client was turned away: there are as many as may be.
+    /// A client's test was refused: as many run as may be.
     Full(SocketAddr),
     /// A test begins.
     Began(SocketAddr, &'a Plan),
@@ -51,11 +56,26 @@ pub enum Event<'a> {
     Failed(SocketAddr, String),
 }
 
-/// Serves until `stop` is set.
+/// What all clients of a server share.
+struct Shared<'a> {
+    serving: &'a Serving,
+    strangers: Arc<Lobby>,
+    tests: Budget,
+    memory: Budget,
+    stop: &'a Stop,
+    tell: &'a (dyn Fn(Event<'_>) + Sync),
+}
+
+/// Serves until `stop` is set. `listening` is called once all listen, before the first client is accepted: from then on no right is needed.
 ///
 /// # Errors
 /// An address is not to be had.
-pub fn serve(serving: &Serving, stop: &Stop, tell: &(dyn Fn(Event<'_>) + Sync)) -> Result<(), SocketError> {
+pub fn serve(
+    serving: &Serving,
+    stop: &Stop,
+    listening: &dyn Fn(),
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<(), SocketError> {
     let options = Options { v6_only: serving.v6_only, ..Options::default() };
     let mut listeners = Vec::new();
     for at in &serving.at {
@@ -63,21 +83,26 @@ pub fn serve(serving: &Serving, stop: &Stop, tell: &(dyn Fn(Event<'_>) + Sync)) 
         tell(Event::Listening(listener.local_addr().unwrap_or(*at)));
         listeners.push(listener);
     }
-    let clients = AtomicUsize::new(0);
+    listening();
+    let shared = &Shared {
+        serving,
+        strangers: Lobby::new(STRANGERS),
+        tests: Budget::new(serving.tests),
+        memory: Budget::new(serving.memory),
+        stop,
+        tell,
+    };
     std::thread::scope(|scope| {
         for listener in &listeners {
-            let clients = &clients;
             scope.spawn(move || {
                 while !stop.is_set() {
                     let Some((control, peer)) = next(listener) else { continue };
-                    if clients.fetch_add(1, Relaxed) >= serving.clients {
-                        clients.fetch_sub(1, Relaxed);
-                        tell(Event::Full(peer));
-                        continue;
-                    }
+                    // Whoever has said nothing makes room before a thread is made for one more.
+                    let Ok(seat) = shared.strangers.enter(&control, Some(peer.ip())) else { continue };
                     let one = move || {
-                        attend(&control, peer, serving, stop, tell);
-                        clients.fetch_sub(1, Relaxed);
+                        if let Err(error) = converse(&control, peer, Some(seat), shared) {
+                            tell(Event::Failed(peer, error.to_string()));
+                        }
                     };
                     if serving.serial {
                         one();
@@ -85,7 +110,6 @@ pub fn serve(serving: &Serving, stop: &Stop, tell: &(dyn Fn(Event<'_>) + Sync)) 
                         // Without memory for one more thread the client is turned away.
                         let named = std::thread::Builder::new().name("netserver".to_owned());
                         if let Err(error) = named.spawn_scoped(scope, one) {
-                            clients.fetch_sub(1, Relaxed);
                             tell(Event::Failed(peer, error.to_string()));
                         }
                     }
@@ -107,25 +131,14 @@ fn next(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-fn attend(
-    control: &TcpStream,
-    peer: SocketAddr,
-    serving: &Serving,
-    stop: &Stop,
-    tell: &(dyn Fn(Event<'_>) + Sync),
-) {
-    if let Err(error) = converse(control, peer, serving, stop, tell) {
-        tell(Event::Failed(peer, error.to_string()));
-    }
-}
-
+/// A client, from its first message to its last. `seat`: it has one while it runs no test.
 fn converse(
     control: &TcpStream,
     peer: SocketAddr,
-    serving: &Serving,
-    stop: &Stop,
-    tell: &(dyn Fn(Event<'_>) + Sync),
+    mut seat: Option<Seat>,
+    shared: &Shared<'_>,
 ) -> io::Result<()> {
+    let Shared { serving, stop, tell, .. } = *shared;
     control.set_nodelay(true)?;
     let ends = [control.local_addr()?.ip(), peer.ip()].map(|address| address.to_canonical());
     let mut server = Server::new(serving.passphrase.as_deref(), processors());
@@ -150,12 +163,18 @@ fn converse(
                     tell(Event::Failed(peer, refusal.to_string()));
                     control::send(control, &message, TAKES)?;
                 }
-                Step::Run(plan) => test(&mut server, *plan, control, (peer, ends), stop, tell)?,
+                Step::Run(plan) => {
+                    seat = None;
+                    test(&mut server, *plan, control, (peer, ends), shared)?;
+                }
                 Step::Close(Ended::Passphrase) => {
                     return Err(io::Error::other("the passphrase was wrong, or missing"));
                 }
                 Step::Close(Ended::OutOfTurn) => return Err(io::Error::other("it spoke while its test ran")),
             }
+        }
+        if seat.is_none() {
+            seat = Some(shared.strangers.enter(control, Some(peer.ip()))?);
         }
         patience = if server.expects_more() { SPEAKS } else { IDLE };
     }
@@ -166,9 +185,13 @@ fn test(
     plan: Plan,
     control: &TcpStream,
     (peer, [own, other]): (SocketAddr, [IpAddr; 2]),
-    stop: &Stop,
-    tell: &(dyn Fn(Event<'_>) + Sync),
+    shared: &Shared<'_>,
 ) -> io::Result<()> {
+    let Shared { stop, tell, .. } = *shared;
+    let Some(_one) = shared.tests.take(1) else {
+        tell(Event::Full(peer));
+        return control::send(control, &server.failed(libc::EBUSY as u32), TAKES);
+    };
     tell(Event::Began(peer, &plan));
     let (sends, datagrams) =
         (plan.shape == Shape::Send, plan.transport == endpoint::netperf::plan::Transport::Udp);
@@ -182,6 +205,15 @@ fn test(
             tell(Event::Failed(peer, error.to_string()));
             return control::send(control, &server.failed(errno as u32), TAKES);
         }
+    };
+    let wanted = prepared.memory();
+    let Some(_memory) = shared.memory.take(wanted) else {
+        let (most, taken) = (shared.memory.most(), shared.memory.taken());
+        let said = format!(
+            "{wanted} bytes of buffers were asked for, and of the {most} of all tests {taken} are taken"
+        );
+        tell(Event::Failed(peer, said));
+        return control::send(control, &server.failed(libc::ENOMEM as u32), TAKES);
     };
     control::send(control, &server.ready(&response), TAKES)?;
     match prepared.run(control, stop) {

@@ -171,7 +171,7 @@ fn run(
     if done.bytes > 0 {
         done.last = Some(Instant::now());
     }
-    done.moved = pacer.map_or(Duration::ZERO, |pacer| pacer.moved());
+    (done.moved, done.late) = pacer.map_or_else(Default::default, |pacer| (pacer.moved(), pacer.latest()));
     done = done.end(end);
     done.zerocopy = way.settle(socket);
     done

@@ -299,7 +299,7 @@ impl Asking {
             ("-N", self.no_delay && self.udp, "it is TCP's: leave it out"),
             ("--gsro", self.gsro && !self.udp, "TCP has it by itself (`ethtool -k`): leave it out"),
         ])?;
-        Ok(Params {
+        let params = Params {
             protocol,
             omit: self.omit,
             seconds,
@@ -331,7 +331,9 @@ impl Asking {
             gsro: self.gsro,
             auth_token: None,
             client_version: Some(VERSION.to_owned()),
-        })
+        };
+        params.burst_fits().map_err(|said| anyhow::anyhow!("-b: {said}"))?;
+        Ok(params)
     }
 }
 

@@ -15,7 +15,7 @@ use endpoint::netperf::PORT;
 use endpoint::netperf::confidence::Series;
 use endpoint::netperf::figures::{Flow, Unit};
 use endpoint::netperf::layout::{self, Banner, End, Form, Interim};
-use endpoint::netperf::plan::Transport;
+use endpoint::netperf::plan::{Length, Transport};
 use endpoint::netperf::selectors::Selector;
 use options::{Asked, Options};
 use report::units::printable;
@@ -123,6 +123,9 @@ const FILLS: u64 = 1 << 20;
 fn filled(path: &std::path::Path) -> Result<std::sync::Arc<[u8]>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("-F {}", path.display()))?;
+    if file.metadata().is_ok_and(|about| about.len() > FILLS) {
+        note(&format!("-F {}: buffers hold its first {FILLS} bytes", path.display()));
+    }
     file.take(FILLS).read_to_end(&mut bytes).with_context(|| format!("-F {}", path.display()))?;
     if bytes.is_empty() {
         bail!("-F {}: the file is empty", path.display());
@@ -271,6 +274,9 @@ impl Places {
 
 /// Interim results, printed as they come.
 struct Interims {
+    each: Duration,
+    /// How long the test lasts, where that is known.
+    lasts: Option<Duration>,
     unit: Unit,
     form: Form,
     state: Mutex<Seen>,
@@ -285,7 +291,12 @@ struct Seen {
 
 impl Interims {
     fn new(o: &Options) -> Interims {
-        Interims { unit: o.unit(), form: o.form, state: Mutex::default() }
+        let lasts = match o.length() {
+            Length::Time(time) => Some(time),
+            Length::Units(_) => None,
+        };
+        let each = o.interim.unwrap_or_default();
+        Interims { each, lasts, unit: o.unit(), form: o.form, state: Mutex::default() }
     }
 
     /// The next test begins at nothing; numbers go on.
@@ -298,8 +309,12 @@ impl Interims {
         let amount = if self.unit == Unit::Transactions { now.count } else { now.bytes };
         let mut seen = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let span = now.at.saturating_sub(seen.at);
-        // What is left at the end may be next to nothing.
-        if span < Duration::from_millis(1) || now.last && amount == seen.amount {
+        // The last one is as long as what is left. One that is due next to the end would leave a rest of a millisecond, whose rate is of
+        // nothing: it waits for the end, and where nobody knew when that comes, a tenth of an interval is left out.
+        let ends = self.lasts.is_some_and(|lasts| now.at + self.each / 2 > lasts);
+        let crumb = seen.at > Duration::ZERO && span < self.each / 10;
+        let nothing = if now.last { amount == seen.amount || crumb } else { ends };
+        if span < Duration::from_millis(1) || nothing {
             return;
         }
         let interim = Interim {
@@ -312,5 +327,80 @@ impl Interims {
         *seen = Seen { number: seen.number + 1, at: now.at, amount };
         // A reader that has had enough of it is told at the end.
         let _ = print(&interim.text(self.form));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Options {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        match options::read(texts(&words).expect("text")).expect("options") {
+            Asked::Test(options) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// netperf 2.7.1 takes the two of `-I` apart as those of all other options (break_args): one number is both.
+    #[test]
+    fn a_confidence_without_a_width_is_as_wide_as_it_is_sure() {
+        let goal = |line: &str| {
+            let goal = asked(line).confidence.expect("a goal");
+            (goal.level, (goal.interval * 100.0).round() as u32, goal.min, goal.max)
+        };
+        assert_eq!(goal("-I 99"), (99, 99, 3, 10));
+        assert_eq!(goal("-I 99,"), (99, 5, 3, 10));
+        assert_eq!(goal("-I 95,10 -i 8,4"), (95, 10, 4, 8));
+        assert_eq!(goal("-i 50,2"), (99, 5, 3, 30));
+    }
+
+    #[test]
+    fn lengths_beyond_a_day_are_refused_and_not_cut() {
+        assert_eq!(asked("-l 86400").length, 86_400);
+        assert_eq!(asked("-l -2147483647").length, -i32::MAX);
+        for line in ["-l 86401", "-l 25h", "-l -2147483648"] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let said = options::read(texts(&words).expect("text")).expect_err(line).to_string();
+            assert!(said.contains("to 86400 (seconds)"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_passphrase_that_a_message_has_no_room_for_is_refused_and_not_cut() {
+        let words = ["-Z", &"x".repeat(601)].map(OsString::from);
+        let said = options::read(texts(&words).expect("text")).expect_err("too long").to_string();
+        assert_eq!(said, "-Z: a passphrase has 1 to 600 bytes");
+        assert!(asked(&format!("-Z {}", "x".repeat(600))).passphrase.is_some());
+    }
+
+    /// What is shown of a test of so many seconds at these moments: their lengths in ms.
+    fn shown(line: &str, moments: &[(u64, bool)]) -> Vec<u128> {
+        let interim = Interims::new(&asked(line));
+        let mut spans = Vec::new();
+        for (number, (ms, last)) in (1..).zip(moments) {
+            let before = interim.state.lock().expect("a state").at;
+            interim.look(&Moment {
+                at: Duration::from_millis(*ms),
+                bytes: 1000 * number,
+                count: number,
+                last: *last,
+            });
+            let at = interim.state.lock().expect("a state").at;
+            if at != before {
+                spans.push((at - before).as_millis());
+            }
+        }
+        spans
+    }
+
+    #[test]
+    fn the_last_interim_result_is_of_no_millisecond() {
+        let of_a_second = [(250, false), (500, false), (750, false), (1000, false), (1001, true)];
+        assert_eq!(shown("-l 1 -D 0.25", &of_a_second), [250, 250, 250, 251]);
+        // Nobody knew when an amount would be there.
+        assert_eq!(shown("-l -9 -D 0.25", &[(250, false), (500, false), (501, true)]), [250, 250]);
+        assert_eq!(shown("-l -9 -D 0.25", &[(250, false), (300, true)]), [250, 50]);
+        assert_eq!(shown("-l -9 -D 0.25", &[(2, true)]), [2]);
     }
 }

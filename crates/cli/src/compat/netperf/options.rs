@@ -6,7 +6,7 @@ use endpoint::netperf::confidence::Goal;
 use endpoint::netperf::figures::{Flow, Unit};
 use endpoint::netperf::layout::Form;
 use endpoint::netperf::omni::{Request, flag};
-use endpoint::netperf::plan::{LARGEST, LARGEST_DATAGRAM, Length};
+use endpoint::netperf::plan::{LARGEST, LARGEST_DATAGRAM, LONGEST, Length};
 use endpoint::netperf::selectors::Selection;
 use report::units::printable;
 use std::collections::VecDeque;
@@ -248,7 +248,13 @@ pub fn read(words: VecDeque<String>) -> Result<Asked> {
             'v' => o.verbosity = size("v", text, 9)?,
             'f' => o.unit = Some(unit(text)?),
             'B' => o.brand = printable(text),
-            'Z' => o.passphrase = Some(text.to_owned()),
+            'Z' => {
+                // As much of it as a message has room for would be another one.
+                if text.is_empty() || text.len() > 600 {
+                    bail!("-Z: a passphrase has 1 to 600 bytes");
+                }
+                o.passphrase = Some(text.to_owned());
+            }
             // More is not said than is said anyway.
             'd' => {}
             'D' => o.interim = Some(interim(text)?),
@@ -353,8 +359,10 @@ fn length(text: &str) -> Result<i32> {
         _ => (text, 1),
     };
     let length = number("l", text)?.checked_mul(factor).and_then(|length| i32::try_from(length).ok());
-    length.with_context(|| {
-        format!("-l {}: from -2147483647 (bytes, transactions) to 2147483647 (seconds)", printable(text))
+    // What is longer than the longest would end before it is due, and nobody would be told.
+    let day = i32::try_from(LONGEST.as_secs()).unwrap_or(i32::MAX);
+    length.filter(|length| (-i32::MAX..=day).contains(length)).with_context(|| {
+        format!("-l {}: from -2147483647 (bytes, transactions) to 86400 (seconds)", printable(text))
     })
 }
 
@@ -389,17 +397,24 @@ fn confidence(
         let read = |text: Option<&str>| text.map(|text| size("i", text, i32::MAX as u32)).transpose();
         goal.max = read(most)?.unwrap_or(1);
         goal.min = read(least)?.unwrap_or(1);
-        goal.max = goal.max.max(goal.min).clamp(3, 30);
-        goal.min = goal.min.clamp(3, 30);
+        let (max, min) = (goal.max.max(goal.min), goal.min);
+        (goal.max, goal.min) = (max.clamp(3, 30), min.clamp(3, 30));
+        if most.is_some() && (goal.max != max || least.is_some() && goal.min != min) {
+            crate::output::note(&format!(
+                "-i: as netperf, {} to {} tests: it takes 3 to 30",
+                goal.min, goal.max
+            ));
+        }
     }
     if let Some(text) = interval {
+        // As netperf reads it: a number alone is the level, and the width as well. `-I 99` is an interval 99 % wide.
         let (level, width) = pair(text);
         match level {
             Some("95") => goal.level = 95,
             Some("99") | None => goal.level = 99,
             Some(other) => bail!("-I {}: only 95 and 99 % are there", printable(other)),
         }
-        if let Some(width) = width.filter(|_| text.contains(',')) {
+        if let Some(width) = width {
             let width = seconds("I", width)?;
             if !(0.0..=200.0).contains(&width) || width == 0.0 {
                 bail!("-I {}: the width is a percentage above 0", printable(text));

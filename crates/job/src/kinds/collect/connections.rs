@@ -4,9 +4,9 @@
 //! templates; both are bounded, of all connections together. Who sends what is no message of IPFIX is closed: where the next
 //! message begins cannot be known any more.
 
-use super::receive::{Came, Desk, Done, Exporter, MOST_EXPORTERS, PATIENCE, PIECE};
+use super::receive::{Came, Desk, Done, Exporter, PATIENCE, PIECE, Sharing};
 use anyhow::Result;
-use flow::collect::Session;
+use flow::collect::{MOST_EXPORTERS, Session};
 use flow::stream::{Front, front};
 use rustix::event::{Timespec, epoll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
@@ -30,15 +30,22 @@ const LISTENER: u64 = 0;
 const BREATH: Duration = Duration::from_millis(100);
 /// An exporter that is gone without a word is found out after some minutes.
 const IDLE: Duration = Duration::from_secs(60);
+/// What waits for its template is looked at this often.
+const AGE: Duration = Duration::from_secs(60);
 
-/// Listens at a place that is shared with other receivers.
-pub fn socket(at: SocketAddr) -> Result<TcpListener> {
+/// Listens at a place that is shared with other receivers, as `sharing` says.
+pub fn socket(at: SocketAddr, sharing: Sharing) -> Result<TcpListener> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
+    if sharing.only_v6 {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    sockopt::set_socket_reuseport(&socket, sharing.before)?;
     bind(&socket, &at)?;
+    // Of two that are bound, because none listened yet, the second is refused here.
+    sockopt::set_socket_reuseport(&socket, sharing.after)?;
     listen(&socket, BACKLOG)?;
     Ok(TcpListener::from(socket))
 }
@@ -84,6 +91,8 @@ struct Connections {
     parts: usize,
     /// No connection is accepted until then.
     deaf: Option<Instant>,
+    /// When it was looked for what has waited too long.
+    aged: Instant,
     buffer: Vec<u8>,
 }
 
@@ -101,6 +110,7 @@ pub fn connections(listener: TcpListener, desk: Desk) -> Done {
         others: Came::default(),
         parts: 0,
         deaf: None,
+        aged: Instant::now(),
         buffer: vec![0; LONGEST + AT_ONCE],
     };
     work.run()
@@ -147,6 +157,14 @@ impl Connections {
     }
 
     fn tell(&mut self, quiet: bool) -> bool {
+        if self.aged.elapsed() >= AGE {
+            self.aged = Instant::now();
+            let now_ns = clocks::now(clocks::Clock::Realtime);
+            for caller in self.callers.values_mut() {
+                caller.exporter.session.at(now_ns);
+                caller.exporter.session.age(&mut self.desk.room);
+            }
+        }
         let live = self.callers.values().map(|caller| *caller.exporter.session.counters());
         let past = self.past.values().chain([&self.others]).map(|came| came.counters);
         let new = self.callers.values().filter(|caller| !self.past.contains_key(&caller.from)).count();
@@ -216,6 +234,7 @@ impl Connections {
                 Front::Message(length) => {
                     let Some((message, behind)) = rest.split_at_checked(length) else { break false };
                     let malformed = caller.exporter.session.counters().malformed;
+                    caller.exporter.session.at(self.desk.now_ns);
                     self.desk.read(&mut caller.exporter, message, caller.from);
                     rest = behind;
                     if caller.exporter.session.counters().malformed > malformed {

@@ -10,6 +10,7 @@
 //! The queues are bounded, and receiving never waits for a writer: what finds no room is counted.
 
 mod connections;
+mod exporters;
 mod place;
 mod receive;
 mod writer;
@@ -20,9 +21,9 @@ use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
-use place::{Place, Socket};
+use place::Place;
 use receive::{Came, Done, Running, Standing};
-use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
+use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved, Written};
 use snapshot::{Snapshot, Title};
 use spec::{Collect, KafkaKey, PartitionBy};
 use std::collections::BTreeMap;
@@ -50,9 +51,8 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
     // Where it cannot listen or write is said before anything is begun.
     let mut sockets = Vec::new();
     for (name, place) in args.listen.iter().zip(&places) {
-        for _ in 0..threads {
-            sockets.push(Socket::open(*place).with_context(|| format!("`.listen` {name}"))?);
-        }
+        let opened = place.open(&places, threads, args.share_port);
+        sockets.extend(opened.with_context(|| format!("`.listen` {name}"))?);
     }
     let sinks = sinks(args, session)?;
     session.heed();
@@ -92,16 +92,16 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
                 session.say(Code::RecordsUnwritten, fault.clone());
             }
         }
-        look(&all, kept.iter().map(|kept| kept.lost).sum(), count)
+        look(&all, kept.iter().map(|kept| kept.lost).max().unwrap_or(0), count)
     });
     over.store(true, Relaxed);
     let done: Vec<Done> = receivers.into_iter().map(Running::finish).collect();
-    let written: Vec<Kept> = writers.into_iter().map(Writer::finish).collect();
+    let written: Vec<(String, Kept)> = writers.into_iter().map(Writer::finish).collect();
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     fill(&mut report, &done, &written);
-    judge(&mut report, &written);
+    judge(&mut report, &written, done.iter().map(|done| done.standing.rows).sum());
     let came = report.result.collection.as_ref().map_or(0, |collection| collection.all.records);
     passive::judge_count(&mut report, count, came, "came");
     Ok(report)
@@ -187,7 +187,7 @@ fn look(all: &[Standing], lost: u64, count: Option<u64>) -> Looked<'static, (u64
             missing_records: sum.missing_records,
             missing_messages: sum.missing_messages,
             dropped_messages: sum.dropped,
-            unwritten_records: sum.unwritten + lost,
+            unwritten_records: lost,
         }),
         ..Snapshot::default()
     };
@@ -219,10 +219,19 @@ fn exported(of: &Came) -> Exported {
         unread_sets: counters.waiting_sets + counters.lost_sets,
         missing_records: counters.missing_records,
         missing_messages: counters.missing_messages,
+        uncounted_records: counters.uncounted_records,
         late_messages: counters.late_messages,
+        duplicate_messages: counters.duplicate_messages,
+        duplicate_records: counters.duplicate_records,
         restarts: counters.restarts,
+        refused_templates: counters.refused,
         unsent_records: counters.unsent[0],
         unmetered_packets: counters.ignored_packets,
+        unknown_sampling_records: counters.asides.unknown_sampling,
+        reserved_sets: counters.asides.reserved_sets,
+        unread_samples: counters.asides.unread_samples,
+        missing_samples: counters.asides.missing_samples,
+        dropped_samples: counters.asides.dropped_samples,
     }
 }
 
@@ -239,14 +248,23 @@ fn plus(a: Exported, b: &Exported) -> Exported {
         unread_sets: a.unread_sets + b.unread_sets,
         missing_records: a.missing_records + b.missing_records,
         missing_messages: a.missing_messages + b.missing_messages,
+        uncounted_records: a.uncounted_records + b.uncounted_records,
         late_messages: a.late_messages + b.late_messages,
+        duplicate_messages: a.duplicate_messages + b.duplicate_messages,
+        duplicate_records: a.duplicate_records + b.duplicate_records,
         restarts: a.restarts + b.restarts,
+        refused_templates: a.refused_templates + b.refused_templates,
         unsent_records: a.unsent_records.saturating_add(b.unsent_records),
         unmetered_packets: a.unmetered_packets.saturating_add(b.unmetered_packets),
+        unknown_sampling_records: a.unknown_sampling_records + b.unknown_sampling_records,
+        reserved_sets: a.reserved_sets + b.reserved_sets,
+        unread_samples: a.unread_samples + b.unread_samples,
+        missing_samples: a.missing_samples + b.missing_samples,
+        dropped_samples: a.dropped_samples + b.dropped_samples,
     }
 }
 
-fn fill(report: &mut Report, done: &[Done], written: &[Kept]) {
+fn fill(report: &mut Report, done: &[Done], written: &[(String, Kept)]) {
     // Several threads may have had connections from the same address.
     let mut by_name: BTreeMap<&str, Came> = BTreeMap::new();
     for (from, of) in done.iter().flat_map(|done| &done.exporters) {
@@ -269,24 +287,54 @@ fn fill(report: &mut Report, done: &[Done], written: &[Kept]) {
         dropped_messages: done.iter().map(|done| done.standing.dropped).sum(),
         connections: done.iter().map(|done| done.standing.connections).sum(),
         closed_connections: done.iter().map(|done| done.standing.closed).sum(),
-        written_records: written.iter().map(|written| written.records).sum(),
-        unwritten_records: done.iter().map(|done| done.standing.unwritten).sum::<u64>()
-            + written.iter().map(|written| written.lost).sum::<u64>(),
+        // What each of them has, and what at least one of them lacks.
+        written_records: written.iter().map(|(_, kept)| kept.records).min().unwrap_or(0),
+        unwritten_records: written.iter().map(|(_, kept)| kept.lost).max().unwrap_or(0),
+        sinks: written.iter().map(sink).collect(),
+        forgotten_exporters: done.iter().map(|done| done.standing.forgotten).sum(),
         exporters,
         all,
         by_exporter,
     });
 }
 
-fn judge(report: &mut Report, written: &[Kept]) {
+fn sink((to, kept): &(String, Kept)) -> Written {
+    Written {
+        to: to.clone(),
+        written_records: kept.records,
+        unwritten_records: kept.lost,
+        faults: kept.faults,
+        fault: kept.fault.clone(),
+    }
+}
+
+/// What must add up: each row that was handed out is written or counted as not written, by each writer.
+fn add_up(verdict: &mut report::Verdict, rows: u64, written: &[(String, Kept)]) {
+    for (to, kept) in written.iter().filter(|(_, kept)| kept.records + kept.lost != rows) {
+        verdict.fall_short(
+            Code::RecordsUnwritten,
+            format!(
+                "of {} handed to {to} {} are counted as written and {} as not written: this is a defect of netdyno",
+                report::units::counted(rows, "row"),
+                report::units::count(kept.records),
+                report::units::count(kept.lost)
+            ),
+        );
+    }
+}
+
+fn judge(report: &mut Report, written: &[(String, Kept)], rows: u64) {
     let counted = report::units::counted;
     let report::Achieved { collection: Some(collection), verdict, .. } = &mut report.result else { return };
-    for fault in written.iter().filter_map(|written| written.fault.as_ref()) {
-        verdict.fall_short(Code::RecordsUnwritten, fault.clone());
-    }
-    if collection.unwritten_records > 0 {
-        let said = format!("{} came and were not written", counted(collection.unwritten_records, "record"));
-        verdict.fall_short(Code::RecordsUnwritten, said);
+    add_up(verdict, rows, written);
+    for (to, kept) in written {
+        if let Some(fault) = &kept.fault {
+            verdict.fall_short(Code::RecordsUnwritten, fault.clone());
+        }
+        if kept.lost > 0 {
+            let said = format!("{} came and were not written to {to}", counted(kept.lost, "record"));
+            verdict.fall_short(Code::RecordsUnwritten, said);
+        }
     }
     if collection.dropped_messages > 0 {
         let said = format!(
@@ -313,6 +361,37 @@ fn judge(report: &mut Report, written: &[Kept]) {
         );
         warnings.add(Code::RecordsMissing, said);
     }
+    if all.uncounted_records > 0 {
+        let said = format!(
+            "{} did not arrive, or arrived in sets without a template: which of the two cannot be known",
+            counted(all.uncounted_records, "record")
+        );
+        warnings.add(Code::RecordsMissing, said);
+    }
+    if all.duplicate_messages > 0 {
+        let said = format!(
+            "{} came twice: {} of them are counted and written twice",
+            counted(all.duplicate_messages, "message"),
+            counted(all.duplicate_records, "record")
+        );
+        warnings.add(Code::MessagesTwice, said);
+    }
+    if all.restarts > 0 {
+        let said = format!(
+            "exporters began to count anew {}: what was lost around each is not known",
+            counted(all.restarts, "time")
+        );
+        warnings.add(Code::ExporterRestarted, said);
+    }
+    if all.refused_templates + collection.forgotten_exporters > 0 {
+        let said = format!(
+            "{} had no room or lost it to others, and {} that were silent for long or gave way to others are told by their addresses: \
+             records of them could perhaps not be read",
+            counted(all.refused_templates, "template"),
+            counted(collection.forgotten_exporters, "exporter")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
     if all.malformed_messages + all.unread_sets > 0 {
         let said = format!(
             "{} could not be read to their end, and {} had no template",
@@ -320,5 +399,21 @@ fn judge(report: &mut Report, written: &[Kept]) {
             counted(all.unread_sets, "set")
         );
         warnings.add(Code::MessagesUnread, said);
+    }
+    if all.reserved_sets + all.unread_samples > 0 {
+        let said = format!(
+            "{} of reserved numbers and {} of sFlow gave no records: not of IP, cut off, or of kinds that are not known",
+            counted(all.reserved_sets, "set"),
+            counted(all.unread_samples, "sample")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
+    if all.missing_samples + all.dropped_samples > 0 {
+        let said = format!(
+            "by the numbers of sFlow's sources {} did not arrive, and agents say that they dropped {}",
+            counted(all.missing_samples, "sample"),
+            counted(all.dropped_samples, "sample")
+        );
+        warnings.add(Code::RecordsMissing, said);
     }
 }

@@ -1,11 +1,11 @@
 //! Receivers: what those of datagrams and of connections have in common, and that of datagrams: a socket, and a session for each
 //! exporter that the kernel has it serve.
 
+use super::exporters::Exporters;
 use super::writer::Queue;
 use anyhow::Result;
 use flow::collect::{Counters, Room, Session};
 use port::socket::Datagrams;
-use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -13,13 +13,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Row;
 
 /// What waits in a socket, if we may: some 40,000 messages.
 const BUFFER: usize = 64 << 20;
-/// Exporters of a receiver: each takes some kilobytes.
-pub const MOST_EXPORTERS: usize = 16_384;
 /// What the exporters of a receiver may make it keep, in bytes.
 const ROOM: usize = 128 << 20;
 /// Messages between two looks at the clock and at whether it is over.
@@ -30,12 +28,15 @@ const TOGETHER: usize = 32;
 const ROWS: usize = 1024;
 pub const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Binds a socket that shares its port with those of other receivers.
-pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
+/// Binds a socket that shares its port with those of other receivers, if they are `ours`: see [`Sharing`].
+pub fn socket(at: SocketAddr, sharing: Sharing) -> Result<UdpSocket> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket: OwnedFd = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
+    if sharing.only_v6 {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    sockopt::set_socket_reuseport(&socket, sharing.before)?;
     // Without CAP_NET_ADMIN it is what net.core.rmem_max allows.
     if sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER).is_err() {
         sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
@@ -43,9 +44,22 @@ pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
     // A kernel without it hands them out one by one.
     let _ = port::socket::join_datagrams(&socket);
     bind(&socket, &at)?;
+    sockopt::set_socket_reuseport(&socket, sharing.after)?;
     let socket = UdpSocket::from(socket);
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)
+}
+
+/// How a socket shares its port (`SO_REUSEPORT`). The kernel refuses one that does not share before it is bound wherever there is
+/// another, whoever has that; and where it shares from then on, others may join.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sharing {
+    /// With sockets that are there.
+    pub before: bool,
+    /// With sockets that come later.
+    pub after: bool,
+    /// Only datagrams of IPv6 come to it: another has those of IPv4.
+    pub only_v6: bool,
 }
 
 /// What came of an exporter.
@@ -94,10 +108,12 @@ pub struct Standing {
     pub exporters: u64,
     pub missing_records: u64,
     pub missing_messages: u64,
-    /// Messages that the socket had no room for, or of exporters beyond those that are kept.
+    /// Exporters that were silent for long, or gave way to others.
+    pub forgotten: u64,
+    /// Messages that the socket had no room for.
     pub dropped: u64,
-    /// Records that writers had no room for.
-    pub unwritten: u64,
+    /// Rows that writers were given, each of which is one of a writer's.
+    pub rows: u64,
     /// Connections that were made, and those that were closed here.
     pub connections: u64,
     pub closed: u64,
@@ -112,8 +128,9 @@ impl Standing {
             exporters: self.exporters + other.exporters,
             missing_records: self.missing_records + other.missing_records,
             missing_messages: self.missing_messages + other.missing_messages,
+            forgotten: self.forgotten + other.forgotten,
             dropped: self.dropped + other.dropped,
-            unwritten: self.unwritten + other.unwritten,
+            rows: self.rows + other.rows,
             connections: self.connections + other.connections,
             closed: self.closed + other.closed,
         }
@@ -138,7 +155,7 @@ pub struct Desk {
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Standing>>,
     pub done: Done,
-    now_ns: u64,
+    pub now_ns: u64,
 }
 
 impl Desk {
@@ -159,6 +176,12 @@ impl Desk {
         if self.rows.len() >= ROWS {
             self.hand_over();
         }
+    }
+
+    /// A datagram that no exporter sent.
+    pub fn pass(&mut self, message: &[u8]) {
+        self.done.standing.messages += 1;
+        self.done.standing.bytes += message.len() as u64;
     }
 
     /// Whether fields without a column are wanted.
@@ -199,11 +222,8 @@ impl Desk {
             return;
         }
         let batch = Arc::new(std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS)));
-        for queue in &self.queues {
-            if !queue.give(&batch) {
-                self.done.standing.unwritten += batch.len() as u64;
-            }
-        }
+        self.done.standing.rows += batch.len() as u64;
+        self.queues.iter().for_each(|queue| queue.give(&batch));
     }
 }
 
@@ -243,10 +263,9 @@ impl Running {
 
 /// Receives datagrams.
 pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
-    let mut exporters: HashMap<SocketAddr, Exporter> = HashMap::new();
-    let mut refused = 0;
+    let mut exporters = Exporters::new();
     let mut datagrams = Datagrams::new(TOGETHER);
-    let mut left = 0;
+    let (mut left, mut told) = (0, Instant::now());
     loop {
         let got = datagrams.receive(socket);
         let quiet =
@@ -254,11 +273,16 @@ pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
         left = left.min(PIECE).saturating_sub(datagrams.iter().count());
         if left == 0 || quiet {
             left = PIECE;
-            desk.done.standing.exporters = exporters.len() as u64;
-            let dropped = port::socket::receive_drops(socket).unwrap_or(0) + refused;
-            let each = exporters.values().map(|exporter| *exporter.session.counters());
-            if desk.tell(each, dropped, quiet) {
-                break;
+            // It looks at each exporter, of which there may be many.
+            if quiet || told.elapsed() > PATIENCE {
+                told = Instant::now();
+                exporters.look(clocks::now(clocks::Clock::Realtime), &mut desk.room);
+                desk.done.standing.exporters = exporters.count();
+                desk.done.standing.forgotten = exporters.forgotten();
+                let dropped = port::socket::receive_drops(socket).unwrap_or(0);
+                if desk.tell(exporters.counters(), dropped, quiet) {
+                    break;
+                }
             }
         }
         if got.is_err() {
@@ -267,15 +291,52 @@ pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
         desk.came();
         for (message, from) in datagrams.iter() {
             let Some(from) = from else { continue };
-            if exporters.len() >= MOST_EXPORTERS && !exporters.contains_key(&from) {
-                refused += 1;
-                continue;
+            let (writes, now_ns) = (desk.writes(), desk.now_ns);
+            match exporters.find(from, message, now_ns, &mut desk.room, || Session::new(writes)) {
+                Some(exporter) => desk.read(exporter, message, from.ip()),
+                None => desk.pass(message),
             }
-            let writes = desk.writes();
-            let exporter = exporters.entry(from).or_insert_with(|| Exporter::new(Session::new(writes)));
-            desk.read(exporter, message, from.ip());
         }
     }
-    let each = exporters.iter().map(|(from, exporter)| (from.to_string(), exporter.came()));
-    Done { exporters: each.collect(), ..desk.done }
+    Done { exporters: exporters.done(), ..desk.done }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_shared_by_sockets_of_one_collector_and_by_others_only_if_both_say_so() {
+        let alone = Sharing::default();
+        let [first, later] =
+            [(false, true), (true, true)].map(|(before, after)| Sharing { before, after, ..alone });
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        // One that shares with nobody keeps all others out, whatever they ask for.
+        let one = socket(any, alone).expect("a socket");
+        let at = one.local_addr().expect("an address");
+        for sharing in [alone, first, later] {
+            assert!(socket(at, sharing).is_err(), "{sharing:?}");
+        }
+        drop(one);
+        // Several of one collector: each is given some of the exporters.
+        let one = socket(any, first).expect("a socket");
+        let at = one.local_addr().expect("an address");
+        let two = socket(at, later).expect("a second one");
+        // Another collector begins as the first did, and is refused.
+        assert!(socket(at, first).is_err() && socket(at, alone).is_err());
+        let wildcard = SocketAddr::from(([0, 0, 0, 0], at.port()));
+        assert!(socket(wildcard, first).is_err());
+        for _ in 0..64 {
+            let from = UdpSocket::bind(any).expect("a socket");
+            from.send_to(b"one", at).expect("sent");
+        }
+        let mut counts = [0; 2];
+        for (count, socket) in counts.iter_mut().zip([&one, &two]) {
+            let mut buffer = [0; 8];
+            while socket.recv_from(&mut buffer).is_ok() {
+                *count += 1;
+            }
+        }
+        assert!(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == 64, "{counts:?}");
+    }
 }

@@ -28,17 +28,17 @@ struct Progress {
     /// Rows that were given to it, and those that it has done with.
     given: AtomicU64,
     done: AtomicU64,
+    /// Rows that it had no room for.
+    without_room: AtomicU64,
     kept: Mutex<Kept>,
 }
 
 impl Queue {
-    /// Gives rows to the writer, if there is room. Does not wait.
-    pub fn give(&self, batch: &Arc<Vec<Row>>) -> bool {
+    /// Gives rows to the writer, if there is room. Does not wait; what finds none is counted.
+    pub fn give(&self, batch: &Arc<Vec<Row>>) {
         let given = self.into.try_send(Arc::clone(batch)).is_ok();
-        if given {
-            self.progress.given.fetch_add(batch.len() as u64, Relaxed);
-        }
-        given
+        let count = if given { &self.progress.given } else { &self.progress.without_room };
+        count.fetch_add(batch.len() as u64, Relaxed);
     }
 }
 
@@ -68,18 +68,22 @@ impl Writer {
         Ok((queue, Writer { name, thread, progress }))
     }
 
-    /// How it stands.
+    /// How it stands; what found no room is among what is lost.
     pub fn kept(&self) -> Kept {
-        self.progress.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut kept = self.progress.kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        kept.lost += self.progress.without_room.load(Relaxed);
+        kept
     }
 
-    /// Waits until all that came is written, or it does not get on. To be called when nobody has a queue to it any more.
-    pub fn finish(self) -> Kept {
+    /// Waits until all that came is written, or it does not get on. To be called when nobody has a queue to it any more. What it
+    /// writes to, and what became of the rows.
+    pub fn finish(self) -> (String, Kept) {
         let done = || self.progress.done.load(Relaxed);
         let (mut before, mut since) = (done(), Instant::now());
         while !self.thread.is_finished() {
             if since.elapsed() > PATIENCE {
-                return self.given_up();
+                let kept = self.given_up();
+                return (self.name, kept);
             }
             if done() != before {
                 (before, since) = (done(), Instant::now());
@@ -90,13 +94,14 @@ impl Writer {
         if self.thread.join().is_err() {
             kept.fault = Some("a writer's thread panicked: this is a defect of netdyno".to_owned());
         }
-        kept
+        (self.name, kept)
     }
 
     /// The thread stays where it hangs; it ends with the process.
     fn given_up(&self) -> Kept {
         let mut kept = self.kept();
-        kept.lost = self.progress.given.load(Relaxed).saturating_sub(kept.records);
+        let given = self.progress.given.load(Relaxed) + self.progress.without_room.load(Relaxed);
+        kept.lost = given.saturating_sub(kept.records);
         let seconds = PATIENCE.as_secs();
         kept.fault.get_or_insert(format!(
             "writing to {} did not go on for {seconds} s: what was not written is lost",

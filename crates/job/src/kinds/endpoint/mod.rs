@@ -19,10 +19,10 @@ use anyhow::{Context, Result};
 use histogram::Histogram;
 use outcome::Round;
 use parts::{Part, Parts};
-use report::{Code, EndpointInterval, Report, Resolved};
+use report::{Code, EndpointInterval, Report, Resolved, units};
 use snapshot::{Snapshot, Title};
-use spec::{Endpoint, EndpointTest, Family};
-use std::time::Duration;
+use spec::{Endpoint, EndpointTest, Family, Kind as _};
+use std::time::{Duration, Instant};
 
 /// The server answers within this, or is not there.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,7 +60,13 @@ fn token(path: &std::path::Path) -> Result<Vec<u8>> {
 }
 
 fn run(args: &Endpoint, session: &Session) -> Result<Report> {
-    passive::check(args)?;
+    args.check().map_err(|wrong| match wrong.member.as_str() {
+        // By what was typed: it has no name there.
+        "host" if !args.host.is_empty() => {
+            anyhow::anyhow!("{}: {}", units::printable(&args.host), wrong.what)
+        }
+        member => anyhow::anyhow!("`.{member}`: {}", wrong.what),
+    })?;
     let v6 = match args.family {
         Family::Any => None,
         Family::V4 => Some(false),
@@ -110,7 +116,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     if limit > 0 && parts.all.iter().any(|part| !part.is_transactions()) {
         let said = format!(
             "the server lets a test have {} at most: what is measured may be that",
-            report::units::bit_rate(limit as f64)
+            units::bit_rate(limit as f64)
         );
         report.warnings.add(Code::WentWithout, said);
     }
@@ -169,6 +175,7 @@ impl Bench<'_> {
             let context = || format!("{} with {}", self.args.test, self.place);
             prepared.push(client.prepare(&part.test).with_context(context)?);
         }
+        let began = Instant::now();
         let mut running: Vec<(&Part, Running)> = Vec::new();
         for (part, prepared) in of.iter().zip(prepared) {
             running.push((part, prepared.start()?));
@@ -178,6 +185,9 @@ impl Bench<'_> {
         // Measuring begins when the warm-up is over, and not at the next tenth of a second.
         let first = next_look(&running);
         let watched = self.session.watch_from(panel, whole, first, |_| look(&mut running, &mut timed));
+        // So long was measured of what was asked for: less, if somebody or something ended it before.
+        let ran = parts.measured().min(began.elapsed().saturating_sub(parts.warm_up()));
+        let asked = (!parts.by_amount()).then_some(ran);
         if self.session.is_stopped() {
             running.iter().for_each(|(_, running)| running.stop());
         }
@@ -204,7 +214,7 @@ impl Bench<'_> {
             };
             ending.into_iter().map(join).collect::<Result<Vec<_>>>()
         })?;
-        Ok(Round { outcomes, intervals })
+        Ok(Round { outcomes, intervals, asked })
     }
 }
 

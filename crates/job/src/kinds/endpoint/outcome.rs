@@ -13,11 +13,23 @@ use report::{
 use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// All parts, once.
 pub struct Round {
     pub outcomes: Vec<(Part, Outcome)>,
     pub intervals: Vec<EndpointInterval>,
+    /// For so long it was measured. None: until an amount was done.
+    pub asked: Option<Duration>,
+}
+
+/// Seconds that an end's counts are of: those that were asked for, and more if bytes came later still. From the first to the last of what came
+/// it is less, by as much as nothing came in: then a rate of few would be one of more.
+fn seconds(part: &Part, results: &Results, asked: Option<Duration>) -> f64 {
+    // Connections that are to be held and no more are opened as fast as it goes: their rate is of that time.
+    let opens_some = part.test.plan.hold > 0 && part.test.exchange.rate.is_none();
+    let asked = asked.filter(|_| !opens_some).map_or(0.0, |asked| asked.as_secs_f64());
+    results.seconds.max(asked)
 }
 
 impl Round {
@@ -29,11 +41,12 @@ impl Round {
     /// Its result: bits that were received, or transactions, a second.
     pub fn result(&self) -> f64 {
         let one = |(part, outcome): &(Part, Outcome)| {
+            let within = |results| seconds(part, results, self.asked);
             if part.is_transactions() {
-                return per_second(outcome.ours.count, outcome.ours.seconds);
+                return per_second(outcome.ours.count, within(&outcome.ours));
             }
             let receiver = receiver(part, outcome);
-            receiver.map_or(0.0, |receiver| 8.0 * per_second(receiver.bytes, receiver.seconds))
+            receiver.map_or(0.0, |receiver| 8.0 * per_second(receiver.bytes, within(receiver)))
         };
         self.outcomes.iter().map(one).sum()
     }
@@ -79,9 +92,15 @@ pub fn settings(host: &Host) -> BTreeMap<String, String> {
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
+/// What came of a part, and for how long it was measured.
+type Asked<'r> = (&'r Part, &'r Outcome, Option<Duration>);
+
 /// Of the same part in all repetitions: counts and times summed.
-fn all_of(rounds: &[Round], at: usize) -> impl Iterator<Item = &(Part, Outcome)> {
-    rounds.iter().filter_map(move |round| round.outcomes.get(at))
+fn all_of(rounds: &[Round], at: usize) -> impl Iterator<Item = Asked<'_>> {
+    rounds.iter().filter_map(move |round| {
+        let (part, outcome) = round.outcomes.get(at)?;
+        Some((part, outcome, round.asked))
+    })
 }
 
 pub fn fill(
@@ -107,7 +126,7 @@ pub fn fill(
         ..Tested::default()
     };
     for (at, part) in parts.all.iter().enumerate() {
-        let of: Vec<&(Part, Outcome)> = all_of(rounds, at).collect();
+        let of: Vec<Asked<'_>> = all_of(rounds, at).collect();
         if of.is_empty() {
             continue;
         }
@@ -121,8 +140,9 @@ pub fn fill(
     if let Some(idle) = idle {
         tested.under_load = under_load(idle, rounds);
         if tested.transactions.is_none() {
-            let of: Vec<&(Part, Outcome)> = idle.outcomes.iter().collect();
-            tested.transactions = of.first().map(|(part, _)| transactions(args, part, &of));
+            let of: Vec<Asked<'_>> =
+                idle.outcomes.iter().map(|(part, outcome)| (part, outcome, idle.asked)).collect();
+            tested.transactions = of.first().map(|(part, ..)| transactions(args, part, &of));
         }
     }
     if let Some(confidence) = args.confidence.as_deref() {
@@ -153,9 +173,12 @@ pub fn fill(
     report.result.endpoint = Some(tested);
 }
 
-fn stream(part: &Part, of: &[&(Part, Outcome)]) -> EndpointStream {
+fn stream(part: &Part, of: &[Asked<'_>]) -> EndpointStream {
     let sum = |end: for<'o> fn(&Part, &'o Outcome) -> Option<&'o Results>| -> Option<Sum> {
-        of.iter().try_fold(Sum::default(), |sum, (part, outcome)| Some(sum.plus(end(part, outcome)?)))
+        of.iter().try_fold(Sum::default(), |sum, (part, outcome, asked)| {
+            let results = end(part, outcome)?;
+            Some(sum.plus(results, seconds(part, results, *asked)))
+        })
     };
     let received = sum(receiver);
     // Who sent is asked for what it sent; if it is gone, what was received was sent at least.
@@ -204,11 +227,11 @@ struct Sum {
 }
 
 impl Sum {
-    fn plus(self, one: &Results) -> Sum {
+    fn plus(self, one: &Results, seconds: f64) -> Sum {
         Sum {
             bytes: self.bytes.saturating_add(one.bytes),
             count: self.count.saturating_add(one.count),
-            seconds: self.seconds + one.seconds,
+            seconds: self.seconds + seconds,
             lost: self.lost.saturating_add(one.lost),
             reordered: self.reordered.saturating_add(one.reordered),
             duplicates: self.duplicates.saturating_add(one.duplicates),
@@ -219,10 +242,12 @@ impl Sum {
     }
 }
 
-fn transactions(args: &Endpoint, part: &Part, of: &[&(Part, Outcome)]) -> Transactions {
-    let sum = of.iter().fold(Sum::default(), |sum, (_, outcome)| sum.plus(&outcome.ours));
+fn transactions(args: &Endpoint, part: &Part, of: &[Asked<'_>]) -> Transactions {
+    let sum = of.iter().fold(Sum::default(), |sum, (part, outcome, asked)| {
+        sum.plus(&outcome.ours, seconds(part, &outcome.ours, *asked))
+    });
     let mut latency = Histogram::new();
-    of.iter().for_each(|(_, outcome)| latency.merge(&outcome.latency));
+    of.iter().for_each(|(_, outcome, _)| latency.merge(&outcome.latency));
     let plan = &part.test.plan;
     let intended = match (args.rate.as_deref(), &part.test.exchange.rate) {
         (Some(EndpointRate::Transactions(rate) | EndpointRate::Connections(rate)), _) => Some(*rate as f64),
@@ -232,6 +257,7 @@ fn transactions(args: &Endpoint, part: &Part, of: &[&(Part, Outcome)]) -> Transa
     Transactions {
         count: sum.count,
         per_second: per_second(sum.count, sum.seconds),
+        measured_ns: Some((sum.seconds * 1e9) as u64),
         request_bytes: plan.request,
         response_bytes: plan.response,
         in_flight: u64::from(part.test.exchange.in_flight),
@@ -371,15 +397,20 @@ pub fn judge(
         let said = "the server or the path has no Multipath TCP: the connections went on as TCP";
         report.warnings.add(Code::WentWithout, (said, "start the server with `.mptcp`"));
     }
-    let moved = all()
-        .filter_map(|(part, outcome)| sender(part, outcome))
-        .map(|results| results.moved_ns)
-        .max()
-        .unwrap_or(0);
+    let most = |of: fn(&Results) -> u64| {
+        all().filter_map(|(part, outcome)| sender(part, outcome)).map(of).max().unwrap_or(0)
+    };
+    let [moved, late] = [most(|results| results.moved_ns), most(|results| results.late_ns)];
     // At the server's bound nobody asked for that rate.
     if moved > 0 && args.rate.is_some() && all().all(|(part, _)| !part.is_transactions()) {
+        // Earlier versions of the server do not say how far it was behind.
+        let late = if late > 0 {
+            format!("was up to {} behind its schedule, and ", units::time(late))
+        } else {
+            String::new()
+        };
         let said = format!(
-            "the load was not offered: the sender was up to {} behind its schedule, which was moved rather than caught up",
+            "the load was not offered: the sender {late}left out {} of it in all rather than catch up",
             units::time(moved)
         );
         report.result.verdict.fall_short(Code::RateNotReached, said);

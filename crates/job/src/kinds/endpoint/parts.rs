@@ -98,6 +98,11 @@ impl Parts {
         self.measured
     }
 
+    /// What comes in so long before is not.
+    pub fn warm_up(&self) -> Duration {
+        self.warm_up
+    }
+
     /// The same with the warm-up.
     pub fn lasts(&self) -> Duration {
         self.warm_up.saturating_add(self.measured)

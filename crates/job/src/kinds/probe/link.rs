@@ -4,6 +4,7 @@
 //! finds no room is lost to this collector, and so is what was on its way when a connection broke.
 
 use super::sender::{Tally, Waiting};
+use flow::export::{Opening, Session, Status};
 use flow::stream::Stream;
 use report::Collector;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,11 +32,13 @@ const PIECE: usize = 64 << 10;
 pub struct Link {
     to: SocketAddr,
     stream: Stream,
+    /// Numbers what goes to this collector.
+    session: Session,
     state: State,
     /// What was not written yet.
-    waiting: VecDeque<Arc<Waiting>>,
+    waiting: VecDeque<Numbered>,
     /// What was, with the byte of the connection that it ends at. Its collector's host has not said that it is there.
-    on_its_way: VecDeque<(u64, Arc<Waiting>)>,
+    on_its_way: VecDeque<(u64, Numbered)>,
     /// Bytes of both.
     held: usize,
     /// Bytes that go over the connection next, from `at` on.
@@ -48,6 +51,13 @@ pub struct Link {
     pub collector: Collector,
 }
 
+/// A message, and its number among all that go to the collector.
+#[derive(Debug, Clone)]
+struct Numbered {
+    number: u32,
+    message: Arc<Waiting>,
+}
+
 #[derive(Debug)]
 enum State {
     Down { again: Instant },
@@ -56,12 +66,14 @@ enum State {
 }
 
 impl Link {
-    pub fn new(to: SocketAddr) -> Link {
+    /// Each connection begins with `opening`.
+    pub fn new(to: SocketAddr, session: Session, opening: Opening) -> Link {
         let now = Instant::now();
         let collector = Collector { to: format!("tcp://{to}"), connections: Some(0), ..Collector::default() };
         Link {
             to,
-            stream: Stream::new(Vec::new()),
+            stream: Stream::new(opening),
+            session,
             state: State::Down { again: now },
             waiting: VecDeque::new(),
             on_its_way: VecDeque::new(),
@@ -74,9 +86,8 @@ impl Link {
         }
     }
 
-    /// With the templates that each connection begins with. It is waited for from now on.
-    pub fn begin(&mut self, templates: &[u8]) {
-        self.stream = Stream::new(templates.to_vec());
+    /// It is waited for from now on.
+    pub fn begin(&mut self) {
         self.took = Instant::now();
     }
 
@@ -94,14 +105,28 @@ impl Link {
         self.held > 0 || !matches!(self.state, State::Up(_))
     }
 
-    /// Takes a message along, if there is room for it.
+    /// Takes a message along, if there is room for it. One that is lost is a gap in the numbers.
     pub fn take(&mut self, message: &Arc<Waiting>) {
+        let number = self.session.number(message.numbers);
+        self.hold(Numbered { number, message: Arc::clone(message) });
+    }
+
+    /// Takes along what the probe says of itself.
+    pub fn status(&mut self, status: &Status, times: (u64, u64)) {
+        let mut messages = Vec::new();
+        self.session.status(status, times, &mut |message, numbers| {
+            messages.push(Waiting::of_the_probe(message.to_vec(), numbers));
+        });
+        messages.into_iter().for_each(|message| self.take(&Arc::new(message)));
+    }
+
+    fn hold(&mut self, numbered: Numbered) {
         if self.held >= MOST_WAITING {
-            self.lost(message);
+            self.lost(&numbered.message);
             return;
         }
-        self.held += message.bytes.len();
-        self.waiting.push_back(Arc::clone(message));
+        self.held += numbered.message.bytes.len();
+        self.waiting.push_back(numbered);
     }
 
     /// Goes on: connects, writes, hears what arrived.
@@ -154,9 +179,9 @@ impl Link {
                 self.piece.clear();
                 self.at = 0;
                 while self.piece.len() < PIECE {
-                    let Some(message) = self.waiting.pop_front() else { break };
-                    self.stream.add(&message.bytes, &mut self.piece);
-                    self.on_its_way.push_back((self.written + self.piece.len() as u64, message));
+                    let Some(one) = self.waiting.pop_front() else { break };
+                    self.stream.add(&one.message.bytes, one.number, &mut self.piece);
+                    self.on_its_way.push_back((self.written + self.piece.len() as u64, one));
                 }
                 if self.piece.is_empty() {
                     return Ok(());
@@ -180,8 +205,9 @@ impl Link {
         let State::Up(socket) = &self.state else { return };
         let there = self.written.saturating_sub(port::socket::unacknowledged(socket).unwrap_or(0));
         while self.on_its_way.front().is_some_and(|(end, _)| *end <= there) {
-            let Some((_, message)) = self.on_its_way.pop_front() else { break };
+            let Some((_, Numbered { message, .. })) = self.on_its_way.pop_front() else { break };
             self.collector.messages += 1;
+            self.session.went(message.bytes.len() as u64, message.counts[0]);
             self.took = Instant::now();
             self.held = self.held.saturating_sub(message.bytes.len());
             message.taken.store(true, Relaxed);
@@ -193,11 +219,11 @@ impl Link {
     /// twice. The rest goes over the next one.
     fn down(&mut self, tally: &mut Tally) {
         let written = self.written;
-        while let Some((end, message)) = self.on_its_way.pop_back() {
+        while let Some((end, one)) = self.on_its_way.pop_back() {
             if end > written {
-                self.waiting.push_front(message);
+                self.waiting.push_front(one);
             } else {
-                self.lose(message, tally);
+                self.lose(one.message, tally);
             }
         }
         self.state = State::Down { again: Instant::now() + AGAIN };
@@ -222,8 +248,8 @@ impl Link {
     /// Closes the connection, and gives up what has not gone.
     pub fn end(mut self, tally: &mut Tally) -> Collector {
         self.down(tally);
-        while let Some(message) = self.waiting.pop_front() {
-            self.lose(message, tally);
+        while let Some(one) = self.waiting.pop_front() {
+            self.lose(one.message, tally);
         }
         self.collector
     }

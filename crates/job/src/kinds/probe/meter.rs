@@ -37,6 +37,11 @@ pub struct Seen {
     pub octets: u64,
     pub other: u64,
     pub malformed: u64,
+    /// Frames of a link type in which nobody here knows where IP begins, and the first such type.
+    pub unreadable: u64,
+    pub unreadable_link: Option<LinkType>,
+    /// Fragments in flows without ports, because their first one is not known.
+    pub unattributed: u64,
     pub unsampled: u64,
     pub dropped: u64,
     pub joined: u64,
@@ -48,6 +53,8 @@ pub struct Seen {
     pub table_bytes: u64,
     pub table: table::Counters,
     pub unsayable: u64,
+    /// Records whose times `sysUpTime` cannot say.
+    pub untimely: u64,
     pub sent: Sent,
 }
 
@@ -70,6 +77,8 @@ pub struct Meter {
     pub sample: u32,
     pub random: bool,
     pub settings: Settings,
+    /// What is exported begins with the first frame, which is of a capture.
+    pub begins_with_frame: bool,
     /// Frames that are looked at.
     pub count: Option<u64>,
     /// It is to end.
@@ -105,18 +114,27 @@ impl Running {
 impl Meter {
     /// Begins, in a thread.
     pub fn start(self, sender: Sender) -> Result<Running> {
-        let queue = sender.start(&flow::export::templates(self.settings.clone())?)?;
+        let queue = sender.start()?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let told = Arc::clone(&seen);
-        let Meter { source, table, choice, sample, random, settings, count, over } = self;
+        let Meter { source, table, choice, sample, random, settings, begins_with_frame, count, over } = self;
         let refresh_ns = settings.refresh_ns;
         let flows = settings.context.flows;
-        let exporter = Exporter::new(settings)?;
+        let began_ns = settings.context.began_ns;
+        let exporter = Exporter::new(settings)?.without_templates();
         let work = move || {
             let mut probe = Probe {
                 status_each_ns: refresh_ns.max(1_000_000_000),
                 walk: Walk::new(choice),
-                records: Records { exporter, queue, unsent: [0; 3], unsent_ns: [0; 2], waits: false },
+                records: Records {
+                    exporter,
+                    queue,
+                    began_ns,
+                    unsent: [0; 3],
+                    unsent_ns: [0; 2],
+                    waits: false,
+                },
+                begins_with_frame,
                 table,
                 sample: Sample::new(sample, random),
                 flows,
@@ -145,6 +163,8 @@ impl Meter {
 struct Records {
     exporter: Exporter,
     queue: Queue,
+    /// Times since the start of the exporter are times since then.
+    began_ns: u64,
     /// What found no room in the queue.
     unsent: Counts,
     unsent_ns: [u64; 2],
@@ -154,7 +174,7 @@ struct Records {
 
 impl Records {
     fn with(&mut self, now_ns: u64, write: impl FnOnce(&mut Exporter, &mut dyn FnMut(Message<'_>))) {
-        let Records { exporter, queue, unsent, unsent_ns, waits } = self;
+        let Records { exporter, queue, unsent, unsent_ns, waits, .. } = self;
         let before = unsent[0];
         write(exporter, &mut |message| queue.push(message, *waits, unsent));
         if unsent[0] > before {
@@ -179,6 +199,19 @@ impl Records {
     }
 }
 
+/// What times since the start of the exporter count from, where the earliest time is known: a day before it, because captures are not
+/// always in the order of their times; in whole seconds.
+pub fn before(first_ns: u64) -> u64 {
+    const DAY_NS: u64 = 86_400_000_000_000;
+    first_ns.saturating_sub(DAY_NS) / 1_000_000_000 * 1_000_000_000
+}
+
+/// The same of an interface: in whole seconds, because messages of v9 have no others, and a message of the same second is not to be of
+/// before the start.
+pub fn just_before(now_ns: u64) -> u64 {
+    (now_ns / 1_000_000_000).saturating_sub(1) * 1_000_000_000
+}
+
 /// The times of the first and the last of something; zero before it.
 fn stretch(times_ns: &mut [u64; 2], at_ns: u64) {
     *times_ns = [if times_ns[0] == 0 { at_ns } else { times_ns[0] }, at_ns];
@@ -188,6 +221,7 @@ struct Probe {
     walk: Walk,
     table: Table,
     records: Records,
+    begins_with_frame: bool,
     sample: Sample,
     /// Which flows are metered.
     flows: Flows,
@@ -268,6 +302,8 @@ impl Probe {
         self.records.waits = true;
         while let Some(mut reader) = readers.pop() {
             let mut left = PIECE;
+            // The link type of the last frame that could be read.
+            let mut known = None;
             loop {
                 if self.is_enough() {
                     return None;
@@ -277,9 +313,9 @@ impl Probe {
                     Ok(None) => break,
                     Err(error) => return Some(error.to_string()),
                 };
-                if self.seen.frames == 0 {
-                    // Times since the start of the exporter (`sysUpTime`) are times since here, in whole seconds.
-                    self.records.exporter.begin_at(record.time_ns / 1_000_000_000 * 1_000_000_000);
+                if self.seen.frames == 0 && self.begins_with_frame {
+                    self.records.began_ns = before(record.time_ns);
+                    self.records.exporter.begin_at(self.records.began_ns);
                 }
                 self.now_ns = self.now_ns.max(record.time_ns);
                 let frame = Frame {
@@ -291,7 +327,13 @@ impl Probe {
                     segment: None,
                     egress: false,
                 };
-                self.add(&frame);
+                match known == Some(frame.link) || frame.link.is_readable() {
+                    true => {
+                        known = Some(frame.link);
+                        self.add(&frame);
+                    }
+                    false => self.pass_over(&frame),
+                }
                 left -= 1;
                 if left == 0 {
                     left = PIECE;
@@ -314,6 +356,15 @@ impl Probe {
             let Probe { table, records, now_ns, .. } = self;
             table.add(&packet, &mut |over| records.write(over, *now_ns));
         }
+    }
+
+    /// Counts a frame of which it is not known where IP begins.
+    fn pass_over(&mut self, frame: &Frame<'_>) {
+        self.seen.frames += 1;
+        self.seen.bytes += frame.length as u64;
+        self.seen.unreadable += 1;
+        self.seen.unreadable_link.get_or_insert(frame.link);
+        stretch(&mut self.ignored_ns, frame.at_ns);
     }
 
     /// Counts a frame, and says what it counts for, if that is looked at and is IP.
@@ -362,14 +413,16 @@ impl Probe {
 
     fn status(&mut self) {
         let status = Status {
-            ignored_packets: self.seen.dropped + self.seen.malformed,
+            ignored_packets: self.seen.dropped + self.seen.malformed + self.seen.unreadable,
             ignored_octets: 0,
             ignored_ns: self.ignored_ns,
             unsent: self.records.sent().unsent,
             unsent_ns: self.records.unsent_ns,
         };
         let now_ns = self.now_ns;
-        self.records.with(now_ns, |exporter, send| exporter.status(&status, now_ns, send));
+        // What was metered before goes before it.
+        self.records.with(now_ns, |exporter, send| exporter.flush(now_ns, send));
+        self.records.queue.status(status, now_ns, self.records.began_ns);
     }
 
     fn tell(&mut self) {
@@ -378,7 +431,9 @@ impl Probe {
         seen.most_flows = seen.most_flows.max(seen.flows);
         seen.table_bytes = self.table.bytes() as u64;
         seen.table = *self.table.counters();
-        seen.unsayable = self.records.exporter.counters().unsayable;
+        let exported = self.records.exporter.counters();
+        (seen.unsayable, seen.untimely) = (exported.unsayable, exported.untimely);
+        seen.unattributed = self.walk.unattributed();
         seen.sent = self.records.sent();
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *seen;
     }

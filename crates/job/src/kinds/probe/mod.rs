@@ -1,12 +1,13 @@
 //! `netdyno probe`: what arrives and leaves, or what captures hold, is counted by flows, and their records are exported.
 //!
 //! ```text
-//!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread): UDP, or link: TCP
+//!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread) --> datagrams: UDP, link: TCP
 //! ```
 //!
 //! The queue is bounded, and the meter never waits for it while frames arrive: what has no room is counted, and the
 //! collectors are told (RFC 7011, 4.3).
 
+mod datagrams;
 mod link;
 mod meter;
 mod sender;
@@ -41,7 +42,8 @@ const REFRESH: Duration = Duration::from_secs(60);
 const FLOWS: u32 = 1 << 20;
 /// Records of captures a second: a collector that loses nothing of them is easy to find.
 const CAPTURE_RATE: u32 = 100_000;
-const REFRESH_MESSAGES: u32 = 10_000;
+/// Routers have the same; no more often than once a second.
+const REFRESH_MESSAGES: u32 = 20;
 
 impl Run for Probe {
     fn run(&self, session: Session) -> Result<Report> {
@@ -58,23 +60,34 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     if let Some(place) = &place {
         up(place)?;
     }
-    let limits = limits(args)?;
-    let began_ns = clocks::now(clocks::Clock::Realtime);
+    // Captures are opened first: when the exporter began is a time before all of theirs.
+    let (captures, begins) = match args.captures.is_empty() {
+        true => (None, None),
+        false => {
+            let (source, begins) = Source::captures(&args.captures)?;
+            (Some(source), begins)
+        }
+    };
+    let began_ns =
+        begins.map_or_else(|| meter::just_before(clocks::now(clocks::Clock::Realtime)), meter::before);
     let settings = settings(args, place.as_ref(), began_ns);
     // What is wrong with it is said before anything is begun.
-    Exporter::new(settings.clone()).context("`.template`")?;
-    let sender = Sender::open(&args.export, args.balance, rate(args)).context("`.export`")?;
+    let exporter = Exporter::new(settings.clone()).context("`.template`")?;
+    let limits = limits(args, &exporter)?;
+    let sender = Sender::open(&args.export, &settings, args.balance, rate(args)).context("`.export`")?;
     session.heed();
     let mut ends = Ends::none();
     if let Some(place) = &place {
         ends.optional(place, "probe")?;
     }
-    let (source, way) = match &place {
-        Some(place) => {
+    let begins_with_frame = captures.is_some() && begins.is_none();
+    let (source, way) = match (&place, captures) {
+        (Some(place), _) => {
             let (source, way) = Source::live(args, place, &session.consent.yes_disrupt)?;
             (source, Some(way))
         }
-        None => (Source::captures(&args.captures)?, None),
+        (None, Some(captures)) => (captures, None),
+        (None, None) => bail!("what is to be metered? Name an interface, or captures"),
     };
     let mut report = begun(args, place.as_ref());
     report.environment.meter = way.clone();
@@ -103,6 +116,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
         settings,
+        begins_with_frame,
         count: args.count.as_deref().copied(),
         over: Arc::clone(&over),
     };
@@ -132,7 +146,7 @@ fn up(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn limits(args: &Probe) -> Result<Limits> {
+fn limits(args: &Probe, exporter: &Exporter) -> Result<Limits> {
     let nanos = |given: &Option<spec::Written<Duration>>, usual: Duration| {
         let time = given.as_deref().copied().unwrap_or(usual);
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
@@ -144,9 +158,19 @@ fn limits(args: &Probe) -> Result<Limits> {
         active_ns: nanos(&args.active_timeout, ACTIVE),
         idle_ns: nanos(&args.idle_timeout, IDLE),
         ended_ns: Some(nanos(&args.end_timeout, CLOSED)),
+        octets: exporter.most_octets(),
     };
     if limits.idle_ns == 0 || limits.active_ns == 0 {
         bail!("`.idle_timeout` and `.active_timeout` are more than nothing");
+    }
+    let longest_ns = exporter.longest_ns();
+    if limits.active_ns > longest_ns {
+        bail!(
+            "`.active_timeout` {}: the times of these records reach {} at most: give a shorter one, or times since 1970 by `.template` \
+             (flowStartMilliseconds, flowEndMilliseconds)",
+            report::units::time(limits.active_ns),
+            report::units::time(longest_ns)
+        );
     }
     let each = if args.biflow { bytes_per_flow_both_ways(flows) } else { bytes_per_flow(flows) };
     let each = if args.signatures { each + bytes_of_signatures() } else { each };
@@ -288,7 +312,7 @@ fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Inte
 
 fn fill(report: &mut Report, done: &meter::Done) {
     let seen = &done.seen;
-    let [idle, active, closed, forced, displaced] = seen.table.over;
+    let [idle, active, closed, forced, displaced, full] = seen.table.over;
     report.result.rx =
         Some(Rx { totals: Totals::over(seen.frames, seen.bytes, done.lasted_ns), ..Rx::default() });
     report.result.metering = Some(report::Metering {
@@ -296,6 +320,8 @@ fn fill(report: &mut Report, done: &meter::Done) {
         octets: seen.octets,
         other_frames: seen.other,
         malformed_frames: seen.malformed,
+        unreadable_frames: seen.unreadable,
+        unattributed_fragments: seen.unattributed,
         unsampled_frames: seen.unsampled,
         dropped_frames: seen.dropped,
         joined_frames: seen.joined,
@@ -305,6 +331,7 @@ fn fill(report: &mut Report, done: &meter::Done) {
         closed_records: closed,
         forced_records: forced,
         displaced_records: displaced,
+        full_records: full,
         records_per_second: Totals::over(seen.table.begun, 0, done.lasted_ns).frames_per_second,
         most_flows: seen.most_flows,
         table_bytes: seen.table_bytes,
@@ -314,6 +341,7 @@ fn fill(report: &mut Report, done: &meter::Done) {
         sent_bytes: seen.sent.bytes,
         unsent_records: seen.sent.unsent[0],
         unsayable_records: seen.unsayable,
+        untimely_records: seen.untimely,
         collectors: done.collectors.clone(),
     });
 }
@@ -329,6 +357,13 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
             None => verdict.fall_short(Code::CaptureDamaged, fault.clone()),
         }
     }
+    if let Some(link) = seen.unreadable_link {
+        let frames = counted(seen.unreadable, "frame");
+        let said = format!(
+            "{frames} were not metered: they are of {link}, and where IP begins in these is not known here"
+        );
+        verdict.fall_short(Code::FramesUnmetered, (said, "convert the capture to Ethernet frames first"));
+    }
     if seen.dropped > 0 {
         let said =
             format!("{} came by and were not metered: the probe was slower", counted(seen.dropped, "frame"));
@@ -340,7 +375,7 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
     }
     for collector in done.collectors.iter().filter(|collector| collector.refused_messages > 0) {
         let said = format!(
-            "{} of {} to {} were refused: nobody takes them there",
+            "{} of {} to {}, or more, were refused: nobody takes them there (hosts say so once a second at most)",
             report::units::count(collector.refused_messages),
             counted(collector.messages + collector.refused_messages, "message"),
             collector.to
@@ -361,6 +396,16 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
             format!("{} of IPv6 were not exported: NetFlow v5 has none", counted(seen.unsayable, "record"));
         verdict.fall_short(Code::RecordsUnsent, (said, "`.format` 9 or ipfix"));
     }
+    if seen.untimely > 0 {
+        let said = format!(
+            "{} were not exported: their times are before the exporter began, or longer ago than its uptime reaches back",
+            counted(seen.untimely, "record")
+        );
+        verdict.fall_short(
+            Code::RecordsUnsent,
+            (said, "`.format` ipfix, or captures in the order of their times"),
+        );
+    }
     for (collector, times) in done.collectors.iter().filter_map(|one| Some((one, one.connections?))) {
         if times > 1 {
             let said = format!("the connection to {} was made {times} times: it broke", collector.to);
@@ -373,6 +418,14 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
             counted(seen.table.over[4], "record")
         );
         report.warnings.add(Code::TableFull, (said, "`.max_flows`"));
+    }
+    if seen.unattributed > 0 {
+        let said = format!(
+            "{} came without the first one of their packets, or after {} other packets' first ones: they count for flows with ports of 0",
+            counted(seen.unattributed, "fragment"),
+            report::units::count(flow::packet::fragments::MOST as u64)
+        );
+        report.warnings.add(Code::FragmentsUnattributed, said);
     }
     if seen.joined > 0 {
         let said = format!("{} had been joined, and count as one packet each", counted(seen.joined, "frame"));

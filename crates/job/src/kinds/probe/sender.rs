@@ -1,11 +1,12 @@
-//! Sends messages to collectors, in a thread of its own.
+//! Sends messages to collectors, in a thread of its own. Each has templates and sequence numbers of its own, because each is a
+//! transport session (RFC 7011, 3.1): what another one got is no gap.
 
+use super::datagrams::Datagrams;
 use super::link::Link;
 use crate::transport::{Transport, transport};
 use anyhow::{Context, Result, bail};
-use flow::export::Message;
+use flow::export::{Message, Session, Settings, Status};
 use report::Collector;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,15 +30,32 @@ const LATER: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Waiting {
     pub bytes: Vec<u8>,
+    /// By how much it raises a session's sequence number.
+    pub numbers: u32,
     pub counts: Counts,
     /// A collector got it.
     pub taken: AtomicBool,
 }
 
+impl Waiting {
+    /// A message without records of flows.
+    pub fn of_the_probe(bytes: Vec<u8>, numbers: u32) -> Waiting {
+        Waiting { bytes, numbers, counts: [0; 3], taken: AtomicBool::new(false) }
+    }
+}
+
+/// What is to be sent.
+#[derive(Debug)]
+enum Outgoing {
+    Records(Waiting),
+    /// What the probe says of itself: to each collector. It is of this time, and the exporter began at that one.
+    Status(Box<Status>, (u64, u64)),
+}
+
 /// Messages that are handed over together.
 #[derive(Debug, Default)]
 struct Batch {
-    messages: Vec<Waiting>,
+    messages: Vec<Outgoing>,
     /// Who hands them over waits, so they may take their time.
     waits: bool,
 }
@@ -53,6 +71,7 @@ pub fn add(sum: &mut Counts, counts: &Counts) {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sent {
     pub records: u64,
+    /// Messages of records, and their bytes.
     pub messages: u64,
     pub bytes: u64,
     /// What was in messages that no collector got.
@@ -67,7 +86,9 @@ impl Tally {
     /// One that has this message has done with it. What became of it is known when all have.
     pub fn settle(&mut self, message: Arc<Waiting>) {
         let Some(message) = Arc::into_inner(message) else { return };
-        if message.taken.load(Relaxed) {
+        if message.counts[0] == 0 {
+            // What the probe says of itself.
+        } else if message.taken.load(Relaxed) {
             self.0.records += message.counts[0];
             self.0.messages += 1;
             self.0.bytes += message.bytes.len() as u64;
@@ -89,35 +110,48 @@ impl Tally {
 /// Where messages go.
 #[derive(Debug)]
 enum Way {
-    Datagrams(UdpSocket, Collector),
+    Datagrams(Box<Datagrams>),
     Connection(Box<Link>),
 }
 
 impl Way {
-    fn open(name: &str) -> Result<Way> {
+    fn open(name: &str, settings: &Settings) -> Result<Way> {
         let (transport, place) = transport(name);
         let found = place.to_socket_addrs().with_context(|| {
             format!("{name} is no collector: give HOST:PORT, such as 192.0.2.1:2055, [2001:db8::1]:4739 or tcp://192.0.2.1:4739")
         })?;
         let Some(to) = found.into_iter().next() else { bail!("{name} has no address") };
+        let session = Session::new(settings.clone())?;
         if transport == Transport::Tcp {
-            return Ok(Way::Connection(Box::new(Link::new(to))));
+            let opening = flow::export::opening(settings.clone())?;
+            return Ok(Way::Connection(Box::new(Link::new(to, session, opening))));
         }
         let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
         let socket = UdpSocket::bind(any)
             .and_then(|socket| socket.connect(to).map(|()| socket))
             .with_context(|| format!("there is no way to {to}"))?;
-        Ok(Way::Datagrams(socket, Collector { to: to.to_string(), ..Collector::default() }))
+        Ok(Way::Datagrams(Box::new(Datagrams::new(socket, session, to.to_string()))))
     }
 
-    fn take(&mut self, message: &Arc<Waiting>) {
+    fn take(&mut self, message: &Arc<Waiting>, tally: &mut Tally) {
         match self {
-            Way::Datagrams(socket, collector) => {
-                if send(socket, collector, &message.bytes) {
-                    message.taken.store(true, Relaxed);
-                }
-            }
+            Way::Datagrams(datagrams) => datagrams.take(message, tally),
             Way::Connection(link) => link.take(message),
+        }
+    }
+
+    fn status(&mut self, status: &Status, times: (u64, u64), tally: &mut Tally) {
+        match self {
+            Way::Datagrams(datagrams) => datagrams.status(status, times, tally),
+            Way::Connection(link) => link.status(status, times),
+        }
+    }
+
+    /// Goes on with what waits, and hears what hosts say.
+    fn work(&mut self, tally: &mut Tally) {
+        match self {
+            Way::Datagrams(datagrams) => datagrams.hear(tally),
+            Way::Connection(link) => link.work(tally),
         }
     }
 }
@@ -133,18 +167,18 @@ pub struct Sender {
 
 impl Sender {
     /// Finds the collectors, from the calling thread's network namespace.
-    pub fn open(export: &[String], balance: bool, rate: Option<u32>) -> Result<Sender> {
-        let ways = export.iter().map(|name| Way::open(name)).collect::<Result<_>>()?;
+    pub fn open(export: &[String], settings: &Settings, balance: bool, rate: Option<u32>) -> Result<Sender> {
+        let ways = export.iter().map(|name| Way::open(name, settings)).collect::<Result<_>>()?;
         Ok(Sender { ways, balance, rate })
     }
 
-    /// Begins to send, in a thread. Connections begin with `templates`.
-    pub fn start(mut self, templates: &[u8]) -> std::io::Result<Queue> {
+    /// Begins to send, in a thread.
+    pub fn start(mut self) -> std::io::Result<Queue> {
         let (into, out) = sync_channel(QUEUE);
         let sent = Arc::new(Mutex::new(Sent::default()));
         let told = Arc::clone(&sent);
         let nobody = self.ways.is_empty();
-        self.links().for_each(|link| link.begin(templates));
+        self.links().for_each(Link::begin);
         let work = move || self.work(&out, &told);
         let thread = std::thread::Builder::new().name("export".to_owned()).spawn(work)?;
         Ok(Queue { into, batch: Vec::with_capacity(BATCH), sent, nobody, thread })
@@ -153,7 +187,7 @@ impl Sender {
     fn links(&mut self) -> impl Iterator<Item = &mut Link> {
         self.ways.iter_mut().filter_map(|way| match way {
             Way::Connection(link) => Some(&mut **link),
-            Way::Datagrams(..) => None,
+            Way::Datagrams(_) => None,
         })
     }
 
@@ -162,17 +196,21 @@ impl Sender {
         let mut tally = Tally::default();
         let mut turn = 0;
         loop {
-            let busy = self.links().map(|link| link.is_busy()).reduce(|one, other| one || other);
-            let got = match busy {
-                None => batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(busy) => batches.recv_timeout(if busy { SOON } else { LATER }),
-            };
+            let busy = self.links().any(|link| link.is_busy());
+            let got = batches.recv_timeout(if busy { SOON } else { LATER });
             let batch = match got {
                 Ok(batch) => batch,
                 Err(RecvTimeoutError::Timeout) => Batch::default(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            for message in batch.messages {
+            for outgoing in batch.messages {
+                let message = match outgoing {
+                    Outgoing::Records(message) => message,
+                    Outgoing::Status(status, times) => {
+                        self.ways.iter_mut().for_each(|way| way.status(&status, times, &mut tally));
+                        continue;
+                    }
+                };
                 if let Some(pace) = &mut pace {
                     pace.wait(message.counts[0] as u32);
                 }
@@ -187,10 +225,11 @@ impl Sender {
                 };
                 turn += 1;
                 let message = Arc::new(message);
-                self.ways.get_mut(to).unwrap_or_default().iter_mut().for_each(|way| way.take(&message));
+                let ways = self.ways.get_mut(to).unwrap_or_default();
+                ways.iter_mut().for_each(|way| way.take(&message, &mut tally));
                 tally.settle(message);
             }
-            self.links().for_each(|link| link.work(&mut tally));
+            self.ways.iter_mut().for_each(|way| way.work(&mut tally));
             tally.tell(told);
         }
         self.end(tally, told)
@@ -206,41 +245,13 @@ impl Sender {
         // That nobody took the last datagram comes back a moment later.
         std::thread::sleep(Duration::from_millis(1));
         let ended = self.ways.into_iter().map(|way| match way {
-            Way::Datagrams(socket, mut collector) => {
-                if let Ok(Some(_)) = socket.take_error() {
-                    refuse(&mut collector);
-                }
-                collector
-            }
+            Way::Datagrams(datagrams) => datagrams.end(&mut tally),
             Way::Connection(link) => link.end(&mut tally),
         });
         let collectors = ended.collect();
         tally.tell(told);
         collectors
     }
-}
-
-/// True: it is on its way. What a host says of an earlier message (nobody listens) is counted for that one.
-fn send(socket: &UdpSocket, collector: &mut Collector, bytes: &[u8]) -> bool {
-    for _ in 0..3 {
-        match socket.send(bytes) {
-            Ok(_) => {
-                collector.messages += 1;
-                return true;
-            }
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => refuse(collector),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
-    }
-    collector.refused_messages += 1;
-    false
-}
-
-/// One that was sent was not taken.
-fn refuse(collector: &mut Collector) {
-    collector.messages = collector.messages.saturating_sub(1);
-    collector.refused_messages += 1;
 }
 
 /// Keeps records to a rate.
@@ -268,7 +279,7 @@ impl Pace {
 #[derive(Debug)]
 pub struct Queue {
     into: SyncSender<Batch>,
-    batch: Vec<Waiting>,
+    batch: Vec<Outgoing>,
     sent: Arc<Mutex<Sent>>,
     /// There is no collector.
     nobody: bool,
@@ -283,9 +294,17 @@ impl Queue {
         }
         let [packets, octets] = message.counted;
         let counts = [message.records.into(), packets, octets];
-        self.batch.push(Waiting { bytes: message.bytes.to_vec(), counts, taken: AtomicBool::new(false) });
+        let (bytes, numbers) = (message.bytes.to_vec(), message.numbers);
+        self.batch.push(Outgoing::Records(Waiting { bytes, numbers, counts, taken: AtomicBool::new(false) }));
         if self.batch.len() >= BATCH {
             self.hand_over(waits, unsent);
+        }
+    }
+
+    /// Takes along what the probe says of itself, at this time, for each collector; `began_ns`: the exporter's start.
+    pub fn status(&mut self, status: Status, now_ns: u64, began_ns: u64) {
+        if !self.nobody {
+            self.batch.push(Outgoing::Status(Box::new(status), (now_ns, began_ns)));
         }
     }
 
@@ -303,7 +322,12 @@ impl Queue {
         }
         if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.into.try_send(batch)
         {
-            batch.messages.iter().for_each(|message| add(unsent, &message.counts));
+            for outgoing in &batch.messages {
+                // What the probe says of itself it says again.
+                if let Outgoing::Records(message) = outgoing {
+                    add(unsent, &message.counts);
+                }
+            }
         }
     }
 

@@ -77,10 +77,30 @@ impl Ring {
 }
 
 impl Source {
-    pub fn captures(files: &[PathBuf]) -> Result<Source> {
+    /// Captures, and the earliest time that one of them begins at, where all can be read twice.
+    pub fn captures(files: &[PathBuf]) -> Result<(Source, Option<u64>)> {
         let mut readers = super::super::replay::open(files, false)?;
+        let mut begins = Some(u64::MAX);
+        for reader in &mut readers {
+            let is_file = reader.patience().is_none();
+            // What is wrong with it is said when it is its turn.
+            let first =
+                if is_file { reader.next_record().ok().flatten().map(|first| first.time_ns) } else { None };
+            let links = reader.interfaces();
+            if let (Some(one), false) = (links.first(), links.iter().any(|one| one.link.is_readable())) {
+                bail!(
+                    "{}: its frames are of {}, and where IP begins in these is not known here: convert them to Ethernet frames first",
+                    reader.name(),
+                    one.link
+                );
+            }
+            begins = begins.filter(|_| is_file).map(|begins| begins.min(first.unwrap_or(u64::MAX)));
+            if is_file {
+                reader.rewind()?;
+            }
+        }
         readers.reverse();
-        Ok(Source::Captures(readers))
+        Ok((Source::Captures(readers), begins.filter(|begins| *begins < u64::MAX)))
     }
 
     /// What arrives at `place` or leaves by it, and how that is taken: native XDP, or a packet socket where that sees less or

@@ -38,12 +38,44 @@ pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
+/// A step of time that arrivals are told apart by.
+const STEP_NS: u64 = 1_000_000;
+/// Steps of a trial, some four hours; what comes later counts for the last.
+const MOST_STEPS: usize = 1 << 24;
+
+/// How many records came, by when.
+#[derive(Debug, Default)]
+struct Arrivals {
+    begins_ns: u64,
+    /// Of each step of time since then.
+    steps: Vec<u32>,
+}
+
+impl Arrivals {
+    fn count(&mut self, at_ns: u64, records: u64) {
+        let step = usize::try_from(at_ns.saturating_sub(self.begins_ns) / STEP_NS).unwrap_or(MOST_STEPS);
+        let step = step.min(MOST_STEPS - 1);
+        if records > 0 && step >= self.steps.len() {
+            self.steps.resize(step + 1, 0);
+        }
+        if let Some(count) = self.steps.get_mut(step) {
+            *count = count.saturating_add(u32::try_from(records).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Those that came before a time, less those of the step that it is in.
+    fn until(&self, at_ns: u64) -> u64 {
+        let steps = usize::try_from(at_ns.saturating_sub(self.begins_ns) / STEP_NS).unwrap_or(MOST_STEPS);
+        self.steps.iter().take(steps).map(|count| u64::from(*count)).sum()
+    }
+}
+
 /// What came in one trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Came {
     /// Of all exporters.
     pub counters: Counters,
-    /// Records of the trial that arrived while it was sent.
+    /// Records of the trial that arrived until the time that was given.
     pub in_time_records: u64,
     /// Messages that arrived and found no room here.
     pub dropped_messages: u64,
@@ -53,14 +85,13 @@ pub struct Came {
 struct Inside {
     truth: Option<Truth>,
     sessions: HashMap<SocketAddr, Session>,
-    /// Records of this trial that came until the sending was over, by the kernel's stamps.
-    in_time_records: u64,
+    /// Records of this trial, by when they came.
+    arrivals: Arrivals,
     /// When the last record of the trial came.
     last: Option<Instant>,
     /// Dropped before the trial, and what sessions had counted.
     dropped_before: u64,
     before: Counters,
-    ended_ns: Option<u64>,
     fault: Option<String>,
 }
 
@@ -110,8 +141,8 @@ impl Collector {
         port::socket::receive_drops(&*self.socket).unwrap_or(0)
     }
 
-    /// A trial begins.
-    pub fn begin(&self, truth: Truth) {
+    /// A trial begins, at this time.
+    pub fn begin(&self, truth: Truth, begins_ns: u64) {
         let dropped_before = self.dropped();
         let mut inside = self.lock();
         // A probe that goes on from trial to trial sends its templates when it likes: they are kept.
@@ -121,7 +152,9 @@ impl Collector {
         }
         let before = sum(&sessions);
         let fault = inside.fault.take();
-        *inside = Inside { truth: Some(truth), sessions, before, dropped_before, fault, ..Inside::default() };
+        let arrivals = Arrivals { begins_ns, ..Arrivals::default() };
+        let truth = Some(truth);
+        *inside = Inside { truth, sessions, before, dropped_before, arrivals, fault, ..Inside::default() };
     }
 
     /// Leaves messages in the socket for now, as long as there is room: where there are two CPUs, reading them takes time from
@@ -133,7 +166,6 @@ impl Collector {
     /// Its sending is over.
     pub fn sent(&self, at_ns: u64) {
         let mut inside = self.lock();
-        inside.ended_ns = Some(at_ns);
         if let Some(truth) = &mut inside.truth {
             truth.end(at_ns);
         }
@@ -151,15 +183,15 @@ impl Collector {
         self.lock().fault.clone()
     }
 
-    /// What came, and what it is held to.
-    pub fn end(&self) -> (Came, Option<Truth>) {
+    /// What came, how much of it until this time, and what it is held to.
+    pub fn end(&self, until_ns: u64) -> (Came, Option<Truth>) {
         let dropped = self.dropped();
         let mut inside = self.lock();
         let counters = sum(&inside.sessions).since(&inside.before);
         let truth = inside.truth.take();
         let came = Came {
             counters,
-            in_time_records: inside.in_time_records,
+            in_time_records: inside.arrivals.until(until_ns),
             dropped_messages: dropped.saturating_sub(inside.dropped_before),
         };
         (came, truth)
@@ -228,8 +260,29 @@ impl Inside {
         if own > 0 {
             self.last = Some(Instant::now());
         }
-        if self.ended_ns.is_none_or(|ended| arrived.at_ns.is_none_or(|at| at <= ended)) {
-            self.in_time_records += own;
+        // By the kernel's stamps: messages may have waited.
+        self.arrivals.count(arrived.at_ns.unwrap_or_else(|| clocks::now(clocks::Clock::Realtime)), own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_counted_by_when_they_came_and_not_by_when_they_were_read() {
+        let begins_ns = 1_700_000_000_000_000_000;
+        let mut arrivals = Arrivals { begins_ns, ..Arrivals::default() };
+        let at = |ms: u64| begins_ns + ms * 1_000_000;
+        // Read late, in another order; one with a stamp of before the trial.
+        for (ms, records) in [(4000, 29), (1200, 30), (1200, 5), (3999, 27)] {
+            arrivals.count(at(ms), records);
         }
+        arrivals.count(begins_ns - 5, 1);
+        assert_eq!(
+            [0, 1, 1200, 1201, 3999, 4000, 4001].map(|ms| arrivals.until(at(ms))),
+            [0, 1, 1, 36, 36, 63, 92]
+        );
+        assert_eq!(arrivals.until(u64::MAX), 92);
     }
 }

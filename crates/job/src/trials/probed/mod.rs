@@ -25,8 +25,8 @@ use report::search::FlowTrial;
 use report::{Code, Loss, Report, Rx, Totals};
 use spec::{Bench, Engine as EngineName, Flows, KeyOrder};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 use traffic::Program;
 use truth::{Keys, SENTINEL, Truth};
@@ -160,7 +160,7 @@ impl Rig {
         if offer.tried {
             // With the probe, whose share of the way is the sender's work in a lab.
             let under = self.start_probe(probed, stop)?;
-            let report = self.send_flows(program, offer, tx, stop, onlooker)?;
+            let (report, _) = self.send_flows(program, offer, tx, stop, onlooker)?;
             drop(under);
             return Ok((with_recorded(report, None), due));
         }
@@ -171,16 +171,19 @@ impl Rig {
         }
         let octets = u64::from(program.longest()).saturating_sub(14);
         let under = self.start_probe(probed, stop)?;
-        probed.collector.begin(Truth::new(keys, octets, flows, clocks::now(clocks::Clock::Realtime)));
+        let begins_ns = clocks::now(clocks::Clock::Realtime);
+        probed.collector.begin(Truth::new(keys, octets, flows, begins_ns), begins_ns);
         probed.collector.hold(probed.shares);
         let sending = self.send_flows(program.clone(), offer, tx, stop, onlooker);
         probed.collector.hold(false);
-        let ended_ns = clocks::now(clocks::Clock::Realtime);
-        probed.collector.sent(ended_ns);
-        let report = sending?;
+        probed.collector.sent(clocks::now(clocks::Clock::Realtime));
+        let (report, began_ns) = sending?;
         let sent = report.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
         let (dropped, missed_at_port) = self.await_records(probed, under, sent, stop)?;
-        let (came, truth) = probed.collector.end();
+        // RFC 6645, 5.2: records that came while it was sent, over the time in which records could end. Both end with the last
+        // frame's time, and nothing is left to do or to wait for behind it.
+        let sent_ns = report.result.tx.as_ref().map_or(0, |tx| tx.totals.duration_ns);
+        let (came, truth) = probed.collector.end(began_ns.saturating_add(sent_ns));
         if let Some(fault) = probed.collector.fault() {
             bail!("the collector: {fault}");
         }
@@ -192,16 +195,13 @@ impl Rig {
         found.control_records = counters.options + counters.templates;
         found.collector_lost_messages = came.dropped_messages;
         found.unread_sets = counters.waiting_sets + counters.lost_sets;
-        // RFC 6645, 5.2: records that came while it was sent, over the time in which records could end.
-        let tx = report.result.tx.as_ref();
-        let sent_ns = tx.map_or(0, |tx| tx.totals.duration_ns);
         let rate = offer_rate(offer) / f64::from(keys.packets_per_flow);
         let idle_ns = nanos(probed.flows.idle(probed.in_a_lab));
         let fills_ns =
             probed.flows.cache(probed.in_a_lab).map_or(u64::MAX, |cache| (cache as f64 / rate * 1e9) as u64);
         found.measured_ns = sent_ns.saturating_sub(idle_ns.min(fills_ns));
-        found.export_records_per_second =
-            Totals::over(came.in_time_records, 0, found.measured_ns).frames_per_second;
+        found.export_records_per_second = (came.in_time_records > 0 && found.measured_ns > 0)
+            .then(|| Totals::over(came.in_time_records, 0, found.measured_ns).frames_per_second);
         found.cache_flows = (rate * idle_ns as f64 / 1e9) as u64;
         split(&mut found, counters, dropped, missed_at_port);
         let report = with_recorded(report, Some(&found));
@@ -218,6 +218,7 @@ impl Rig {
         Ok(Under { probe: Some(probe), before: Some(before) })
     }
 
+    /// Sends the flows of a trial, and says when that began, in nanoseconds since 1970.
     fn send_flows(
         &self,
         program: Program,
@@ -225,16 +226,20 @@ impl Rig {
         tx: Vec<Place>,
         stop: &Arc<AtomicBool>,
         onlooker: Option<run::Onlooker>,
-    ) -> Result<Report> {
+    ) -> Result<(Report, u64)> {
+        let began_ns = Arc::new(AtomicU64::new(0));
         let mut setup = Setup {
             tx,
+            began_ns: Some(Arc::clone(&began_ns)),
             cpus: self.cpus(0)?,
             open: shared::open_by(&self.through, false)?,
             onlooker,
             ..self.setup(program, offer.count, offer.duration, (Arc::clone(stop), None))
         };
         setup.job.catch_up = CATCH_UP;
-        run::run(setup)
+        let report = run::run(setup)?;
+        let ahead_ns = clocks::ahead(clocks::Clock::Realtime, clocks::Clock::Monotonic).ns;
+        Ok((report, began_ns.load(Relaxed).saturating_add_signed(ahead_ns)))
     }
 
     /// Keeps the probe looking until its records came, and ends it. What it dropped, and frames that its port did not take, where

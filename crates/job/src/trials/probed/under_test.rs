@@ -142,6 +142,9 @@ impl Wanted<'_> {
             drop: true,
             ..spec::Probe::default()
         };
+        let job = spec::Job::from(job);
+        // It is this search that asks for its collector, and no file.
+        let session = crate::Session { consent: job.asks(), ..crate::Session::default() };
         let cpus = self.cpus;
         // Its threads have the namespace and the CPUs of the one that starts them.
         let handle = self.lab.receiver.namespace.run_in(|| {
@@ -150,7 +153,7 @@ impl Wanted<'_> {
                 cpus.iter().for_each(|cpu| set.set(*cpu));
                 rustix::thread::sched_setaffinity(None, &set)?;
             }
-            crate::start(job.into(), crate::Session::default())
+            crate::start(job, session)
         })??;
         let until = Instant::now() + PATIENCE;
         while handle.snapshot().is_none() {

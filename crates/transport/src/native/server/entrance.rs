@@ -165,9 +165,11 @@ impl<'a> Entrance<'a> {
     /// A client: it has a thread, which counts it as refused if it is none of ours.
     fn admit(&self, visitor: Visitor) -> bool {
         let shared = Arc::clone(self.shared);
+        // Whoever leaves for it was a stranger still.
+        let Ok(seat) = shared.strangers.enter(&visitor.socket, visitor.from) else { return false };
         let thread = std::thread::Builder::new().name("session".to_owned()).stack_size(512 << 10);
         let spawned = thread.spawn(move || {
-            if !attend(visitor.socket, visitor.from, &shared) {
+            if !attend(visitor.socket, visitor.from, seat, &shared) {
                 shared.refused.fetch_add(1, Relaxed);
             }
         });

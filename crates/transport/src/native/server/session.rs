@@ -3,12 +3,14 @@
 use super::bound::Bound;
 use super::{BACKLOG, Counted, Shared, refuse};
 use crate::crowd::desk::Desk;
-use crate::exchange::{Exchange, MOST};
+use crate::exchange::Exchange;
+use crate::lobby::Seat;
 use crate::memory;
 use crate::native::FromServer;
 use crate::native::channel::{Channel, ChannelError};
+use crate::native::client::measured;
 use crate::native::flows::{Doing, Flows, Manner, are_many, options, workers};
-use crate::native::join::{Waiting, attend as wait_for, drawn};
+use crate::native::join::{Joined, Waiting, attend as wait_for, drawn};
 use crate::phase::{Stop, Until};
 use crate::socket::{self, Options};
 use endpoint::native::auth::hex;
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// Messages and the test's end are looked for so often.
 const LOOK: Duration = Duration::from_millis(20);
-/// Data connections come within this.
+/// The next data connection comes within this of the one before: how long thousands take depends on what else their hosts do.
 const JOINS: Duration = Duration::from_secs(15);
 /// What was sent arrives within this after the sender said that it is over.
 const ARRIVES: Duration = Duration::from_secs(5);
@@ -44,14 +46,17 @@ struct Test {
     doing: Vec<Doing>,
     key: Key,
     memory: memory::Reading,
-    /// Its connections, among all clients'.
-    _reserved: Counted,
+    /// Its connections and the bytes of its buffers, among all clients'.
+    _reserved: [Counted; 2],
 }
 
+/// Who wants to be a client says so, and proves it, within this.
+const GREETS: Duration = Duration::from_secs(5);
+
 /// To its end. False: it was no client of ours.
-pub(super) fn attend(channel: Channel, from: Option<IpAddr>, shared: &Arc<Shared>) -> bool {
+pub(super) fn attend(channel: Channel, from: Option<IpAddr>, seat: Seat, shared: &Arc<Shared>) -> bool {
     let mut client = Client { channel, from, shared: Arc::clone(shared) };
-    match client.attend() {
+    match client.attend(seat) {
         Ok(welcome) => welcome,
         Err(error) => {
             let reason = match &error {
@@ -77,13 +82,21 @@ impl Client {
         self.channel.say(&message)
     }
 
-    fn attend(&mut self) -> Result<bool, ChannelError> {
+    fn attend(&mut self, seat: Seat) -> Result<bool, ChannelError> {
+        // A stranger's, until it is a client.
+        let mut seat = Some(seat);
+        let mut counted = None;
+        let greets = Instant::now() + GREETS;
         let options = self.shared.options.clone();
         let mut session = Session::new(options.limits, options.token, hex(&drawn::<32>()?));
         let mut prepared: Option<Test> = None;
         let mut welcome = false;
         loop {
-            let Some(message) = self.hear(session.patience())? else { return Ok(welcome) };
+            let patience = match welcome {
+                true => session.patience(),
+                false => greets.saturating_duration_since(Instant::now()),
+            };
+            let Some(message) = self.hear(patience)? else { return Ok(welcome) };
             let mut does = session.hear(&message);
             if does == Does::Challenge {
                 let program = self.shared.host.program.clone();
@@ -97,6 +110,14 @@ impl Client {
             match does {
                 Does::Challenge => {}
                 Does::Welcome(proof) => {
+                    counted = match self.shared.client() {
+                        Ok(client) => Some(client),
+                        Err(refused) => {
+                            self.say(ToClient::Refused(refused))?;
+                            return Ok(welcome);
+                        }
+                    };
+                    seat = None;
                     welcome = true;
                     let (limits, host) = (options.limits, self.shared.host.clone());
                     self.say(ToClient::Welcome { proof, limits, host })?;
@@ -129,7 +150,10 @@ impl Client {
                     session.ended();
                     self.say(ToClient::Results(Box::default()))?;
                 }
-                Does::Close => return Ok(welcome),
+                Does::Close => {
+                    drop((seat, counted));
+                    return Ok(welcome);
+                }
                 Does::Refuse(refused) => {
                     let over = refused.reason != Reason::Limit;
                     self.say(ToClient::Refused(refused))?;
@@ -163,7 +187,8 @@ impl Client {
     fn prepare(&mut self, plan: Plan) -> Result<Test, Unprepared> {
         let own = options(&plan.end);
         let key: Key = drawn::<KEY>()?;
-        let reserved = self.shared.reserve(plan.connections()).map_err(Unprepared::Full)?;
+        let connections = self.shared.reserve(plan.connections()).map_err(Unprepared::Full)?;
+        let buffers = self.shared.buffers(plan.memory()).map_err(Unprepared::Full)?;
         let memory = memory::Reading::now();
         let (work, datagrams) = (plan.work, plan.datagrams);
         let of = |socket: OwnedFd| match (work, datagrams) {
@@ -178,7 +203,7 @@ impl Client {
             (_, true) => self.join(&plan, key, &own)?.into_iter().map(of).collect(),
             (_, false) => self.connected(&plan, key, &own)?.into_iter().map(of).collect(),
         };
-        Ok(Test { plan, doing, key, memory, _reserved: reserved })
+        Ok(Test { plan, doing, key, memory, _reserved: [connections, buffers] })
     }
 
     /// Own address on this connection, and the client's.
@@ -218,7 +243,7 @@ impl Client {
         }
         self.say(ToClient::Ready { key: hex(&[0; KEY]), ports })?;
         let [request, response] =
-            [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX).min(MOST));
+            [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let most = usize::try_from(connections).unwrap_or(usize::MAX).div_ceil(workers);
         let desk = |listeners| {
             let from = Some(there.ip());
@@ -239,7 +264,9 @@ impl Client {
         let [here, there] = self.ends()?;
         let mut waiting = Waiting::open(here.ip(), there.ip(), plan.flows, key, own)?;
         self.say(ToClient::Ready { key: hex(&key), ports: waiting.ports() })?;
-        wait_for(&mut self.channel, JOINS, || waiting.work())?;
+        wait_for(&mut self.channel, JOINS, || {
+            waiting.work().map(|all| if all { Joined::All } else { Joined::NoMore })
+        })?;
         Ok(waiting.sockets()?)
     }
 
@@ -251,8 +278,8 @@ impl Client {
         let all = self.say(ToClient::Ready { key: hex(&key), ports: Vec::new() }).and_then(|()| {
             let mut all: Vec<Option<OwnedFd>> = (0..flows).map(|_| None).collect();
             let mut left = flows;
-            let joins = JOINS + Duration::from_millis(u64::from(plan.flows));
-            wait_for(&mut self.channel, joins, || {
+            wait_for(&mut self.channel, JOINS, || {
+                let before = left;
                 while let Ok((flow, socket)) = come.try_recv() {
                     // The second of a number is none of this test's.
                     if let Some(place) = all.get_mut(flow as usize).filter(|place| place.is_none()) {
@@ -260,7 +287,11 @@ impl Client {
                         left -= 1;
                     }
                 }
-                Ok(left == 0)
+                Ok(match left {
+                    0 => Joined::All,
+                    _ if left < before => Joined::More,
+                    _ => Joined::NoMore,
+                })
             })?;
             Ok(all.into_iter().flatten().collect::<Vec<OwnedFd>>())
         });
@@ -314,6 +345,7 @@ impl Client {
             until: Until { deadline: Instant::now().checked_add(lasts), ..Until::stopped(&stop) },
             end: plan.end.clone(),
             threads: None,
+            window: measured(&plan),
             memory,
         };
         let mut flows = match Flows::start(doing, &manner, Duration::from_nanos(plan.warm_up_ns)) {

@@ -75,8 +75,9 @@ fn a_client_that_announces_absurd_amounts_is_refused_by_their_name() {
         let most = 1 << 63;
         let plan = || test(Work::Exchange, false).plan;
         for (plan, names) in [
-            (Plan { request: most, ..plan() }, "memory of buffers"),
-            (Plan { size: most, response: most, ..plan() }, "memory of buffers"),
+            (Plan { request: most, ..plan() }, "bytes of a request"),
+            (Plan { size: most, response: most, ..plan() }, "bytes of a message"),
+            (Plan { request: 64 << 20, flows: 20, ..plan() }, "memory of buffers"),
             (Plan { flows: u32::MAX, ..plan() }, "flows: "),
             (Plan { work: Work::Open, hold: most, ..plan() }, "connections held: "),
             (Plan { duration_ns: most, ..plan() }, "duration: "),

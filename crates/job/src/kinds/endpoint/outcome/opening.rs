@@ -1,17 +1,16 @@
 //! What became of connections that were to be opened (`connection-rate`).
 
-use super::{Part, Report};
+use super::{Asked, Part, Report};
 use ::endpoint::native::Work;
 use ::transport::crowd::calls::Opened;
-use ::transport::native::Outcome;
 use report::{Code, Opening, units};
 
 /// Of all repetitions. None: no connection was to be opened.
-pub fn of(part: &Part, all: &[&(Part, Outcome)]) -> Option<Opening> {
+pub fn of(part: &Part, all: &[Asked<'_>]) -> Option<Opening> {
     if part.test.plan.work != Work::Open {
         return None;
     }
-    let opened = |(_, outcome): &&(Part, Outcome)| outcome.ours.opened.clone();
+    let opened = |(_, outcome, _): &Asked<'_>| outcome.ours.opened.clone();
     let sum = all.iter().filter_map(opened).reduce(|sum, one| Opened {
         // States, not sums.
         most: one.most.max(sum.most),

@@ -1,0 +1,212 @@
+use super::*;
+use crate::collect::{Room, Session};
+use crate::element;
+use crate::key::{Key, Parts};
+use crate::record::Record;
+use crate::sampling::Flows;
+use crate::table::{Ended, Flow, Over};
+use crate::template::USUAL;
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+pub const NOW: u64 = 1_700_000_000_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+pub fn settings(version: Version) -> Settings {
+    Settings {
+        version,
+        template: USUAL.to_owned(),
+        first_template: 257,
+        both_ways: false,
+        signed: false,
+        domain: 9,
+        longest: LONGEST,
+        refresh_messages: 20,
+        refresh_ns: 60 * SECOND,
+        context: Context {
+            began_ns: NOW - SECOND,
+            interfaces: [[1, 0], [0, 1]],
+            sampling: 1,
+            random: false,
+            flows: Flows::all(),
+        },
+    }
+}
+
+pub fn flow(number: u32) -> Over {
+    let addresses = [Ipv4Addr::from_bits(number).into(), Ipv4Addr::LOCALHOST.into()];
+    let parts = Parts { addresses, ports: [1, 2], protocol: 17, tos: 0, vlan: None };
+    let flow = Flow {
+        key: Key::new(parts).expect("one version"),
+        packets: 1,
+        octets: 100,
+        times_ns: [NOW; 2],
+        tcp_flags: 0,
+        ttl: [64; 2],
+        lengths: [100; 2],
+        macs: [[0; 6]; 2],
+        mpls: [0; 3],
+        egress: false,
+    };
+    Over { flow, why: Ended::Idle, back: None, signs: None }
+}
+
+const DAY: u64 = 86_400 * SECOND;
+/// Article B's times and counters.
+const BY_UPTIME: &str =
+    "%IPV4_SRC_ADDR %IPV4_DST_ADDR %IN_PKTS %IN_BYTES %FIRST_SWITCHED %LAST_SWITCHED %L4_SRC_PORT %PROTOCOL";
+
+/// What a collector reads of these flows, and what the exporter counted.
+fn read(settings: Settings, flows: &[Over], now_ns: u64) -> (Vec<Record>, Counters) {
+    let mut exporter = Exporter::new(settings).expect("a template");
+    let (mut session, mut room, mut read) = (Session::new(false), Room::of(1 << 20), Vec::new());
+    let mut collect = |message: Message<'_>| {
+        session.message(message.bytes, &mut room, &mut |record, _| read.push(*record));
+    };
+    flows.iter().for_each(|over| exporter.add(over, now_ns, &mut collect));
+    exporter.flush(now_ns, &mut collect);
+    (read, *exporter.counters())
+}
+
+fn at(first: u64, last: u64) -> Over {
+    let over = flow(1);
+    Over { flow: Flow { times_ns: [first, last], ..over.flow }, ..over }
+}
+
+#[test]
+fn counters_of_v9_and_ipfix_have_eight_bytes_and_those_of_v5_four() {
+    let many = |packets, octets| {
+        let over = flow(1);
+        Over { flow: Flow { packets, octets, ..over.flow }, ..over }
+    };
+    for version in [Version::V9, Version::Ipfix] {
+        let over = many(1 << 33, 1 << 40);
+        let (read, _) = read(settings(version), &[over], NOW);
+        assert_eq!((read[0].packets, read[0].octets), (1 << 33, 1 << 40), "{version:?}");
+        let exporter = Exporter::new(settings(version)).expect("the usual template");
+        assert_eq!(exporter.most_octets(), u64::MAX);
+    }
+    let exporter = Exporter::new(settings(Version::V5)).expect("one layout");
+    assert_eq!(exporter.most_octets(), u64::from(u32::MAX));
+    let (read, _) = read(settings(Version::V5), &[many(5, exporter.most_octets())], NOW);
+    assert_eq!((read[0].packets, read[0].octets), (5, u64::from(u32::MAX)));
+}
+
+#[test]
+fn a_record_lasts_no_longer_than_its_times_can_say() {
+    let longest = |version, template: &str| {
+        let exporter = Exporter::new(Settings { template: template.to_owned(), ..settings(version) });
+        exporter.expect("a template").longest_ns()
+    };
+    let both = [Version::V9, Version::Ipfix];
+    for version in both {
+        assert_eq!(longest(version, USUAL), u64::MAX);
+        assert_eq!(longest(version, BY_UPTIME), (1 << 31) * 1_000_000);
+        assert_eq!(longest(version, "flowDurationMilliseconds"), 4_294_967_295 * 1_000_000);
+        assert_eq!(longest(version, "flowDurationMicroseconds"), 4_294_967_295_000);
+    }
+    assert_eq!(longest(Version::V5, ""), (1 << 31) * 1_000_000);
+}
+
+/// RFC 7011 has no time since the start in a message's head: without the start in the record it is 1970 to everybody.
+#[test]
+fn in_ipfix_a_record_says_what_its_times_since_the_start_count_from() {
+    let by = |version| Settings { template: BY_UPTIME.to_owned(), ..settings(version) };
+    let fields = |version| {
+        let template = Exporter::new(by(version)).expect("a template").templates.remove(0);
+        template.fields.iter().map(|field| (field.number.id, field.length)).collect::<Vec<_>>()
+    };
+    assert!(fields(Version::Ipfix).contains(&(160, 8)) && !fields(Version::V9).contains(&(160, 8)));
+    // Named by its user it stands where they want it, once.
+    let named =
+        Settings { template: format!("systemInitTimeMilliseconds {BY_UPTIME}"), ..by(Version::Ipfix) };
+    let template = Exporter::new(named).expect("a template").templates.remove(0);
+    let places: Vec<usize> =
+        (0..template.fields.len()).filter(|at| template.fields[*at].number.id == 160).collect();
+    assert_eq!(places, [0]);
+
+    let began = settings(Version::Ipfix).context.began_ns;
+    for (first, last, wanted) in [
+        (began + 500_000_000, began + SECOND, [began / 1_000_000, 500, 1000]),
+        // Longer than 32 bits of milliseconds reach, and before the start.
+        (began + 100 * DAY, began + 101 * DAY, [(began + 100 * DAY) / 1_000_000 - 1000, 1000, 86_401_000]),
+        (began - DAY, began, [(began - DAY) / 1_000_000 - 1000, 1000, 86_401_000]),
+    ] {
+        let mut exporter = Exporter::new(by(Version::Ipfix)).expect("a template").without_templates();
+        let mut bytes: Vec<u8> = Vec::new();
+        exporter.add(&at(first, last), NOW, &mut |_| ());
+        exporter.flush(NOW, &mut |message| bytes.extend(message.bytes));
+        // Of the only record: behind the heads, in the order of the template.
+        let mut place = 20;
+        let mut of = std::collections::BTreeMap::new();
+        for (id, length) in fields(Version::Ipfix) {
+            let field = &bytes[place..place + usize::from(length)];
+            of.insert(id, field.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+            place += usize::from(length);
+        }
+        assert_eq!([of[&160], of[&22], of[&21]], wanted);
+        assert_eq!(exporter.counters().untimely, 0);
+    }
+}
+
+#[test]
+fn what_the_uptime_of_netflow_cannot_say_is_counted_and_left_out() {
+    let v9 = |template: &str| Settings { template: template.to_owned(), ..settings(Version::V9) };
+    let began = NOW - SECOND;
+    let early = [at(began - 1, NOW), at(began, NOW), at(NOW, NOW)];
+    for settings in [settings(Version::V5), v9(BY_UPTIME)] {
+        let (read, counters) = read(settings, &early, NOW);
+        assert_eq!((read.len(), counters.records, counters.untimely), (2, 2, 1));
+        assert_eq!(read.iter().map(|record| record.times_ns[0]).collect::<Vec<_>>(), [began, NOW]);
+    }
+    // Where times are of 1970 nothing is in the way.
+    assert_eq!(read(v9(USUAL), &early, NOW).1.untimely, 0);
+    // Sixty days later the uptime has wrapped: what ended lately is told, what ended before it wrapped is not.
+    let later = NOW + 60 * DAY;
+    let (_, counters) = read(settings(Version::V5), &[at(NOW, NOW), at(later - DAY, later)], later);
+    assert_eq!((counters.records, counters.untimely), (1, 1));
+}
+
+proptest! {
+    /// Of flows in any order of time, each is read with its times, or counted as one whose times cannot be said.
+    #[test]
+    fn no_time_is_another_than_the_flows(
+        times in proptest::collection::vec((0u64..90 * 86_400, 0u64..3600), 1..40),
+        began in 0u64..30 * 86_400,
+        now in 90u64..100,
+        which in 0usize..3,
+    ) {
+        let version = [Version::V5, Version::V9, Version::Ipfix][which];
+        let start = NOW;
+        let flows: Vec<Over> = times
+            .iter()
+            .map(|(first, lasted)| at(start + first * SECOND, start + (first + lasted) * SECOND))
+            .collect();
+        let base = settings(version);
+        let context = Context { began_ns: start + began * SECOND, ..base.context };
+        let mut exporter =
+            Exporter::new(Settings { template: BY_UPTIME.to_owned(), context, ..base }).expect("a template");
+        let now_ns = start + now * DAY;
+        let mut told = 0u64;
+        for flow in &flows {
+            exporter.add(flow, now_ns, &mut |_| ());
+            let mut bytes: Vec<u8> = Vec::new();
+            exporter.flush(now_ns, &mut |message| bytes.extend(message.bytes));
+            told += u64::from(!bytes.is_empty());
+        }
+        let counters = exporter.counters();
+        prop_assert_eq!(told, counters.records);
+        prop_assert_eq!(counters.records + counters.untimely, flows.len() as u64);
+        let sayable = flows.iter().filter(|over| {
+            let first = over.flow.times_ns[0];
+            version == Version::Ipfix
+                || first >= context.began_ns && (now_ns - first) / 1_000_000 <= u64::from(u32::MAX)
+        });
+        prop_assert_eq!(counters.records, sayable.count() as u64);
+    }
+}
+
+#[test]
+fn the_time_that_others_count_from_is_known_by_its_name() {
+    assert_eq!(element::of_name("systemInitTimeMilliseconds").map(|element| element.number.id), Some(160));
+}
