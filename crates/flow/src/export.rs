@@ -511,4 +511,4 @@ fn specifier(field: Field, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

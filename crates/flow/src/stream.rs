@@ -112,15 +112,11 @@ pub fn front(bytes: &[u8]) -> Front {
 mod tests {
     use super::*;
     use crate::collect::{Room, Session};
+    use crate::export::tests::{NOW, flow};
     use crate::export::{Exporter, LONGEST, Settings, Status, opening};
-    use crate::key::{Key, Parts};
     use crate::sampling::Flows;
-    use crate::table::{Ended, Flow, Over};
     use crate::template::{Context, USUAL, Version};
     use proptest::prelude::*;
-    use std::net::Ipv4Addr;
-
-    const NOW: u64 = 1_700_000_000_000_000_000;
 
     fn settings() -> Settings {
         Settings {
@@ -154,21 +150,7 @@ mod tests {
         let mut all = Vec::new();
         let mut keep = |message: crate::export::Message<'_>| all.push(message.bytes.to_vec());
         for number in 0..flows {
-            let addresses = [Ipv4Addr::from_bits(number).into(), Ipv4Addr::LOCALHOST.into()];
-            let parts = Parts { addresses, ports: [1, 2], protocol: 17, tos: 0, vlan: None };
-            let flow = Flow {
-                key: Key::new(parts).expect("one version"),
-                packets: 1,
-                octets: 100,
-                times_ns: [NOW; 2],
-                tcp_flags: 0,
-                ttl: [64; 2],
-                lengths: [100; 2],
-                macs: [[0; 6]; 2],
-                mpls: [0; 3],
-                egress: false,
-            };
-            exporter.add(&Over { flow, why: Ended::Idle, back: None, signs: None }, NOW, &mut keep);
+            exporter.add(&flow(number), NOW, &mut keep);
         }
         exporter.status(&Status::default(), NOW, &mut keep);
         exporter.flush(NOW, &mut keep);
