@@ -88,25 +88,16 @@ impl Consent {
     /// What the job would do that is not allowed.
     pub fn covers(&self, job: &Job) -> Result<(), NotGiven> {
         let asks = job.asks();
-        for interface in asks.yes_disrupt {
-            if !self.yes_disrupt.contains(&interface) {
-                return Err(NotGiven::Disrupt(interface));
-            }
-        }
-        if let Some(path) = asks.write.into_iter().find(|path| !self.write.contains(path)) {
-            return Err(NotGiven::Write(path));
-        }
-        if let Some(path) = asks.read.into_iter().find(|path| !self.read.contains(path)) {
-            return Err(NotGiven::Read(path));
-        }
-        if let Some(address) = asks.addresses.into_iter().find(|to| !self.addresses.contains(to)) {
-            return Err(NotGiven::Address(address));
-        }
-        if let Some(target) = asks.public_targets.into_iter().find(|to| !self.public_targets.contains(to)) {
-            return Err(NotGiven::PublicTarget(target));
-        }
-        if let Some(prefix) = asks.own_prefixes.into_iter().find(|one| !self.own_prefixes.contains(one)) {
-            return Err(NotGiven::OwnPrefix(prefix));
+        let refused = [
+            beyond(&asks.yes_disrupt, &self.yes_disrupt).map(NotGiven::Disrupt),
+            beyond(&asks.write, &self.write).map(NotGiven::Write),
+            beyond(&asks.read, &self.read).map(NotGiven::Read),
+            beyond(&asks.addresses, &self.addresses).map(NotGiven::Address),
+            beyond(&asks.public_targets, &self.public_targets).map(NotGiven::PublicTarget),
+            beyond(&asks.own_prefixes, &self.own_prefixes).map(NotGiven::OwnPrefix),
+        ];
+        if let Some(refused) = refused.into_iter().flatten().next() {
+            return Err(refused);
         }
         match (asks.command, &self.command) {
             (None, _) => Ok(()),
@@ -119,27 +110,32 @@ impl Consent {
     /// What it allows that none of `jobs` asks for.
     pub fn needless(&self, jobs: &[Job]) -> Option<Needless> {
         let asked: Vec<Consent> = jobs.iter().map(Job::asks).collect();
-        let nobody = |asks: &dyn Fn(&Consent) -> bool| !asked.iter().any(asks);
-        let interface = self.yes_disrupt.iter().find(|name| nobody(&|asks| asks.yes_disrupt.contains(name)));
-        let file = self.write.iter().find(|path| nobody(&|asks| asks.write.contains(path)));
-        let command = self.command.iter().find(|_| nobody(&|asks| asks.command.is_some()));
-        let target = self.public_targets.iter().find(|to| nobody(&|asks| asks.public_targets.contains(to)));
-        let prefix = self.own_prefixes.iter().find(|one| nobody(&|asks| asks.own_prefixes.contains(one)));
-        let read = self.read.iter().find(|path| nobody(&|asks| asks.read.contains(path)));
-        let address = self.addresses.iter().find(|to| nobody(&|asks| asks.addresses.contains(to)));
-        let prefix = prefix.cloned().map(Needless::OwnPrefix);
-        let interface = interface.cloned().map(Needless::Disrupt);
-        let command = command.cloned().map(Needless::Command);
-        let target = target.cloned().map(Needless::PublicTarget);
-        let (read, address) = (read.cloned().map(Needless::Read), address.cloned().map(Needless::Address));
-        interface
-            .or(command)
-            .or(file.cloned().map(Needless::Write))
-            .or(read)
-            .or(address)
-            .or(target)
-            .or(prefix)
+        let command = self.command.clone().filter(|_| asked.iter().all(|asks| asks.command.is_none()));
+        let needless = [
+            nobodys(&self.yes_disrupt, &asked, |asks| &asks.yes_disrupt).map(Needless::Disrupt),
+            command.map(Needless::Command),
+            nobodys(&self.write, &asked, |asks| &asks.write).map(Needless::Write),
+            nobodys(&self.read, &asked, |asks| &asks.read).map(Needless::Read),
+            nobodys(&self.addresses, &asked, |asks| &asks.addresses).map(Needless::Address),
+            nobodys(&self.public_targets, &asked, |asks| &asks.public_targets).map(Needless::PublicTarget),
+            nobodys(&self.own_prefixes, &asked, |asks| &asks.own_prefixes).map(Needless::OwnPrefix),
+        ];
+        needless.into_iter().flatten().next()
     }
+}
+
+/// The first of `these` that is not among `those`.
+fn beyond<T: Clone + PartialEq>(these: &[T], those: &[T]) -> Option<T> {
+    these.iter().find(|one| !those.contains(one)).cloned()
+}
+
+/// The first of `given` that is in no list of `asked`.
+fn nobodys<T: Clone + PartialEq>(
+    given: &[T],
+    asked: &[Consent],
+    list: impl Fn(&Consent) -> &Vec<T>,
+) -> Option<T> {
+    given.iter().find(|one| !asked.iter().any(|asks| list(asks).contains(one))).cloned()
 }
 
 /// The file that a job writes: standard output is whoever runs it's own.
