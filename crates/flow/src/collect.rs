@@ -445,7 +445,8 @@ impl Session {
         self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(sets);
         self.counters.lost_sets += sets;
         let templates: usize = domain.templates.values().map(|known| known.template.bytes()).sum();
-        self.room.give_back(DOMAIN + waiting + templates + domain.totals.bytes() + domain.sequence.charged);
+        let said = domain.known.bytes() + domain.totals.bytes();
+        self.room.give_back(DOMAIN + waiting + templates + said + domain.sequence.charged);
     }
 
     fn read(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) {

@@ -138,6 +138,11 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// What it has taken of the room.
+    pub(super) fn bytes(&self) -> usize {
+        self.rates.len() * ENTRY
+    }
+
     /// Keeps what was said. False: there was no room for some of it.
     pub(super) fn learn(&mut self, notes: &[Note], room: &mut Lent) -> bool {
         let mut all = true;
@@ -289,6 +294,7 @@ mod tests {
         let notes: Vec<Note> = (0..1000).map(note).collect();
         assert!(!known.learn(&notes, &mut room));
         assert_eq!(known.rates.len(), MOST);
+        assert_eq!(known.bytes(), room.taken, "what is given back when the domain is forgotten");
         assert!(known.learn(&notes[..MOST], &mut room), "what is there has room");
         // One exporter takes a quarter of what is shared, which is half.
         let mut full = Lent { room: Room::of(8 * ENTRY), taken: 0 };
