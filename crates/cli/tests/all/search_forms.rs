@@ -170,12 +170,13 @@ fn several_goals_are_searched_for_at_once_and_those_of_others_are_known_by_name(
     );
     let report = run(search).with(1).json();
     let found = &sized(&report)["throughput"];
-    // A 300th is more than none and less than half a percent, and nothing takes a nanosecond.
-    assert!(found[0].is_null() && found[2].is_null(), "{found}");
     let reasons = reasons(&report).join("; ");
+    // A goal that could not be judged has no entry: beside other work there are fewer than three.
     if !judged(!reasons.contains("not determined")) {
         return;
     }
+    // A 300th is more than none and less than half a percent, and nothing takes a nanosecond.
+    assert!(found[0].is_null() && found[2].is_null(), "{found}");
     for none in ["no throughput with NDR: loss 0 %", "no throughput with loss 1.00 %"] {
         assert!(reasons.contains(none), "no `{none}` in: {reasons}");
     }
