@@ -7,6 +7,7 @@ pub mod clone;
 pub mod collect;
 pub mod compare;
 pub mod counters;
+pub mod declared;
 pub mod edit;
 pub mod endpoint;
 mod foreign;
@@ -17,14 +18,14 @@ pub mod lab;
 pub mod live;
 mod mistyped;
 pub mod plugin;
-pub mod probe;
 pub mod search;
 pub mod search_between;
 
+use self::declared::{Asked, Declared};
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
-use spec::{Clock, Cores, Engine, Event, How, Oversize, Side, Stamps, Timestamps, Word, Written};
+use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -308,54 +309,7 @@ pub struct Metering {
     #[arg(long)]
     pub pass: bool,
     #[command(flatten)]
-    pub capture: Capture,
-}
-
-/// A capture of what arrives, as the meter sees it.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Capture {
-    /// Capture what arrives where it is measured, whatever becomes of it then, into this file (NAME.pcapng, readable while it
-    /// grows; - is standard output: `| tcpdump -r -`). Times are the meter's. What cannot be captured in time is counted.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub capture: Option<PathBuf>,
-    /// Capture this many bytes of each frame; 0: all.
-    #[arg(long, value_name = "BYTES", requires = "capture")]
-    pub capture_snap: Option<Written<u64>>,
-    /// Capture this many frames, the first ones, and then no more; measuring goes on.
-    #[arg(long, value_name = "N", requires = "capture")]
-    pub capture_count: Option<Written<u64>>,
-    /// Begin a new file after this long: FILE then is what names begin with (cap-20261126T013000Z.pcapng).
-    #[arg(long, value_name = "TIME", requires = "capture")]
-    pub capture_rotate: Option<Written<Duration>>,
-    /// Begin a new file when one has so many bytes, such as 128M.
-    #[arg(long, value_name = "BYTES", requires = "capture")]
-    pub capture_rotate_size: Option<Written<u64>>,
-    /// Keep the last N of several files.
-    #[arg(long, value_name = "N", requires = "capture")]
-    pub capture_files: Option<u32>,
-    /// Capture only signed frames that this befell, each with a comment that says what, and their neighbours in their streams:
-    /// lost (frames are missing before this one), reordered, duplicated, late (too late to tell which).
-    #[arg(long, value_name = "WHAT", requires = "capture", value_delimiter = ',', value_parser = word::<Event>())]
-    pub capture_only: Vec<Event>,
-    /// With --capture-only: so many neighbours before and behind each. Default: 8.
-    #[arg(long, value_name = "N", requires = "capture_only")]
-    pub capture_around: Option<u32>,
-}
-
-impl Capture {
-    /// As a job has it.
-    pub fn asked(self) -> Option<spec::Capture> {
-        Some(spec::Capture {
-            file: self.capture?,
-            snap: self.capture_snap,
-            count: self.capture_count,
-            rotate: self.capture_rotate,
-            rotate_size: self.capture_rotate_size,
-            files: self.capture_files,
-            only: self.capture_only,
-            around: self.capture_around,
-        })
-    }
+    pub capture: Asked<spec::Capture>,
 }
 
 /// A table to print as CSV.
@@ -611,7 +565,7 @@ pub struct Replay {
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "loss")]
     pub loss_seed: u64,
     #[command(flatten)]
-    pub edits: edit::Edits,
+    pub edits: Asked<spec::Edits>,
 }
 
 /// A second interface, for the other side of a capture.
@@ -637,78 +591,14 @@ pub struct TwoSides {
     pub measure2: Option<String>,
 }
 
+/// `measure`: its settings, and what it does anyway, said.
 #[derive(Debug, Args)]
 pub struct Measure {
-    /// The interface (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE")]
-    pub interface: String,
-    /// Measure for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Written<Duration>>,
-    /// End when this many frames have arrived.
-    #[arg(long, value_name = "FRAMES")]
-    pub count: Option<Written<u64>>,
-    /// Drop what was counted, so that nothing reaches this host's own stack: for a port that only receives test
-    /// traffic. Default: the host gets everything as if nobody had looked.
-    #[arg(long)]
-    pub drop: bool,
+    #[command(flatten)]
+    pub declared: Declared<spec::Measure>,
     /// Let frames go on to the host: the default, said.
-    #[arg(long, conflicts_with = "drop")]
+    #[arg(long, conflicts_with = "drop", help_heading = "Measure", display_order = 100)]
     pub pass: bool,
-    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
-    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
-    pub meter: How,
-    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
-    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
-    #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
-    pub timestamps: Timestamps,
-    /// Streams to tell apart by their signatures, up to 16777216; 320 bytes of memory each.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    pub streams: u32,
-    /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.
-    #[arg(long, value_name = "CLOCK", default_value = "monotonic", value_parser = word::<Clock>())]
-    pub clock: Clock,
-    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
-    /// minimum, mean and maximum.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub stream_histograms: u32,
-    #[command(flatten)]
-    pub capture: Capture,
-    /// Yes, measure on this interface although it carries the default route or your login, or (with --drop) connections of this
-    /// host.
-    #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Vec<String>,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Debug, Args)]
-pub struct Reflect {
-    /// The interface (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE")]
-    pub interface: String,
-    /// Reflect for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Written<Duration>>,
-    /// End when this many frames have been sent back.
-    #[arg(long, value_name = "FRAMES")]
-    pub count: Option<Written<u64>>,
-    /// Send back only frames that end with netdyno's signature; the host gets the others. Default: all that are not
-    /// for a group.
-    #[arg(long)]
-    pub only_signed: bool,
-    /// Let only the Ethernet addresses change places, not those of IP, nor ports.
-    #[arg(long)]
-    pub mac_only: bool,
-    /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
-    #[arg(long)]
-    pub generic: bool,
-    /// Yes, reflect on this interface although it carries the default route or your login, or (without --only-signed)
-    /// connections of this host.
-    #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Vec<String>,
-    #[command(flatten)]
-    pub output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use clap::CommandFactory as _;
 use report::worded;
+use spec::setting::{self, Member};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -85,12 +86,41 @@ fn typed(text: &str) -> Cow<'_, str> {
     worded(text, option)
 }
 
-/// How a setting is typed.
-fn option(setting: &str) -> Option<String> {
+/// How a setting among these is typed: by its path, or the end of that.
+fn declared(path: &str, members: &'static [Member]) -> Option<String> {
+    let mut found = None;
+    setting::each(members, &mut |at, setting| {
+        let named = at.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+        if named && found.is_none() {
+            let typed = setting.option.map(|option| format!("--{option}"));
+            found = Some(typed.unwrap_or_else(|| setting.value.to_owned()));
+        }
+    });
+    found
+}
+
+/// How a setting of any kind of job is typed.
+fn declared_anywhere(path: &str) -> Option<String> {
+    spec::Job::SETTINGS.iter().find_map(|(_, members)| declared(path, members()))
+}
+
+/// What a declaration says of a setting, beside these: others are called as they are typed. (What is asked here must not ask for the
+/// command line, which is made of it.)
+pub fn in_help<'t>(text: &'t str, members: &'static [Member]) -> Cow<'t, str> {
+    worded(text, |setting| declared(setting, members).or_else(|| listed(setting)))
+}
+
+/// How a setting of the tables above is typed.
+fn listed(setting: &str) -> Option<String> {
     let otherwise = OTHERWISE.iter().find(|(name, _)| *name == setting).map(|(_, typed)| (*typed).to_owned());
     let alike =
         || ALIKE.split(' ').any(|name| name == setting).then(|| format!("--{}", setting.replace('_', "-")));
-    otherwise.or_else(alike).or_else(|| member(setting))
+    otherwise.or_else(alike)
+}
+
+/// How a setting is typed.
+fn option(setting: &str) -> Option<String> {
+    listed(setting).or_else(|| declared_anywhere(setting)).or_else(|| member(setting))
 }
 
 /// What contradicts itself in a job is called by its member, of which no text of a library need speak.

@@ -2,10 +2,10 @@
 
 use crate::check::{self, Contradiction};
 use crate::kind::Kind;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::{Consent, Written};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,73 +30,74 @@ words! {
 }
 
 /// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received, checked and written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Collect {
-    /// Addresses and ports that messages come to: over UDP (ADDR:PORT) of any of the protocols, over TCP (tcp://ADDR:PORT) of IPFIX.
+    /// Where messages come to, of any of the protocols, or, as tcp://ADDR:PORT, of IPFIX over TCP; may be given more than once.
+    /// Default: 0.0.0.0:2055 (IPv4).
+    #[setting(value = "ADDR:PORT", always)]
     pub listen: Vec<String>,
-    /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line), .pb (goflow2's protocol
-    /// buffers, each behind its length), .parquet. `-.pb` and the like: standard output in that form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
+    /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.
+    #[setting(short = 'w', value = "FILE", hyphens)]
     pub write: Vec<PathBuf>,
-    /// A new file when so much time has begun, counted from 1970: at least a second. Their names have the time behind that of
-    /// `write`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).
+    #[setting(value = "TIME", needs("write"))]
     pub rotate: Option<Written<Duration>>,
-    /// A new file when one has so many bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Begin a new file when one has so many bytes, such as 128M.
+    #[setting(value = "BYTES", needs("write"))]
     pub rotate_size: Option<Written<u64>>,
-    /// Files are in folders by when records came (UTC).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Put files into folders by when records came: date=2026-11-24/hour=01 (hour), or without the hour (day). UTC.
+    #[setting(value = "BY", needs("write"))]
     pub partition: Option<PartitionBy>,
     /// A ClickHouse that gets the records.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub clickhouse: Option<ClickHouse>,
     /// Kafka brokers that get the records.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub kafka: Option<Kafka>,
-    /// Share the ports with other collectors that do: each gets the messages of some exporters. Default: no.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Share the port with other collectors that share it, too: each gets the messages of some exporters. Without it a port that
+    /// somebody has is refused.
     pub share_port: bool,
-    /// Threads that receive, among which the kernel shares out exporters. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Receive by N threads, among which the kernel shares out exporters. Default: 1.
+    #[setting(value = "N", least = 1, most = 256)]
     pub threads: Option<u32>,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Collect for this long. Default: until interrupted.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
-    /// Until so many records came.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// End when this many records have come.
+    #[setting(value = "RECORDS")]
     pub count: Option<Written<u64>>,
 }
 
 /// A ClickHouse, by its HTTP interface. The table is made where there is none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(perhaps)]
 pub struct ClickHouse {
-    /// `http://HOST:8123`
+    /// Insert the records into a ClickHouse by HTTP (http://HOST:8123).
+    #[setting(option = "clickhouse", value = "URL")]
     pub url: String,
-    /// `TABLE` or `DATABASE.TABLE`. Default: `flows`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its table (TABLE or DATABASE.TABLE), which is made where there is none. Default: flows.
+    #[setting(option = "clickhouse-table", value = "TABLE", needs("url"))]
     pub table: Option<String>,
-    /// Who inserts. Default: ClickHouse's own default.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The user who inserts. Default: ClickHouse's own default.
+    #[setting(option = "clickhouse-user", value = "NAME", needs("url"))]
     pub user: Option<String>,
-    /// A file with the password: its first line.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A file whose first line is the user's password.
+    #[setting(option = "clickhouse-password-file", value = "FILE", needs("url"))]
     pub password_file: Option<PathBuf>,
 }
 
 /// A Kafka cluster, which gets a message for each record: goflow2's `FlowMessage` behind its length.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(perhaps)]
 pub struct Kafka {
-    /// Brokers to ask for the cluster (`HOST:PORT`); it says itself where the others are.
+    /// Produce the records to Kafka: brokers of the cluster, HOST:PORT[,HOST:PORT]. A message for each, goflow2's FlowMessage behind
+    /// its length.
+    #[setting(option = "kafka", value = "HOST:PORT", comma, always)]
     pub brokers: Vec<String>,
-    /// Default: `flows`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Kafka's topic. Default: flows.
+    #[setting(option = "kafka-topic", value = "TOPIC", needs("brokers"))]
     pub topic: Option<String>,
-    /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What messages are keyed by: none (spread over partitions), or sampler (the exporter's address: its records stay in order).
+    #[setting(option = "kafka-key", value = "KEY", needs("brokers"))]
     pub key: Option<KafkaKey>,
 }
 
@@ -113,6 +114,10 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 impl Kind for Collect {
+    fn settings() -> &'static [Member] {
+        Collect::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         // It takes nothing from anybody.
         &[]

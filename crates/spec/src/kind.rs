@@ -1,9 +1,15 @@
 //! What all kinds of jobs have in common, and the list of them.
 
+use crate::setting::Member;
 use crate::{Consent, Contradiction, Job};
 
 /// A kind of job: the data that says what is to be done. [`Job`] has one variant for each.
 pub trait Kind: Into<Job> {
+    /// Its settings. (Kinds that are not declared by `#[settings]` yet have none here.)
+    fn settings() -> &'static [Member] {
+        &[]
+    }
+
     /// Does it make sense, as far as that is seen without looking at the machine?
     ///
     /// # Errors
@@ -50,6 +56,10 @@ macro_rules! kinds {
         impl Job {
             /// The words for all kinds.
             pub const KINDS: &'static [&'static str] = &[$($word),+];
+
+            /// Of each kind its word and its settings.
+            pub const SETTINGS: &'static [(&'static str, fn() -> &'static [crate::setting::Member])] =
+                &[$(($word, <$kind as crate::Kind>::settings)),+];
 
             /// The kind, as it is written.
             pub fn kind(&self) -> &'static str {

@@ -28,6 +28,7 @@ mod live;
 mod middle;
 mod plugin;
 mod probe;
+pub mod setting;
 mod transmit;
 mod words;
 mod written;

@@ -3,11 +3,10 @@
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::kind::Kind;
-use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,7 +47,7 @@ words! {
 }
 
 words! {
-    /// What befalls frames.
+    /// What happens to frames.
     Event {
         /// Frames are missing before this one.
         Lost = "lost",
@@ -62,31 +61,37 @@ words! {
 }
 
 /// Frames are captured where they are measured, whatever becomes of them then.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Measure", perhaps)]
 pub struct Capture {
-    /// Into this file, NAME.pcapng; - is standard output.
+    /// Capture what arrives where it is measured, whatever becomes of it then, into this file (NAME.pcapng, readable while it
+    /// grows; - is standard output: `| tcpdump -r -`). Times are the meter's. What cannot be captured in time is counted.
+    #[setting(
+        option = "capture",
+        value = "FILE",
+        brief = "Capture what arrives into this file (NAME.pcapng; - is standard output)"
+    )]
     pub file: PathBuf,
-    /// So many bytes of each. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Capture this many bytes of each frame; 0: all.
+    #[setting(option = "capture-snap", value = "BYTES", needs("file"), rare)]
     pub snap: Option<Written<u64>>,
-    /// The first so many frames, and then no more; measuring goes on. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Capture this many frames, the first ones, and then no more; measuring goes on.
+    #[setting(option = "capture-count", value = "N", needs("file"), rare)]
     pub count: Option<Written<u64>>,
-    /// A new file after so long. Their names have the time at which they begin behind that of `file`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Begin a new file after this long: FILE then is what names begin with (cap-20261126T013000Z.pcapng).
+    #[setting(option = "capture-rotate", value = "TIME", needs("file"), rare)]
     pub rotate: Option<Written<Duration>>,
-    /// A new file when one has so many bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Begin a new file when one has so many bytes, such as 128M.
+    #[setting(option = "capture-rotate-size", value = "BYTES", needs("file"), rare)]
     pub rotate_size: Option<Written<u64>>,
-    /// So many files stay, the latest. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Keep the last N of several files.
+    #[setting(option = "capture-files", value = "N", needs("file"), rare)]
     pub files: Option<u32>,
-    /// Only signed frames that this befell, each with a comment, and their neighbours in their streams. Default: all frames.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Capture only signed frames to which this happened, each with a comment that says what, and their neighbours in their streams:
+    /// lost (frames are missing before this one), reordered, duplicated, late (too late to tell which).
+    #[setting(option = "capture-only", value = "WHAT", needs("file"), comma, rare)]
     pub only: Vec<Event>,
-    /// So many neighbours before and behind each. Default: 8.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// With `.capture.only`: so many neighbours before and behind each. Default: 8.
+    #[setting(option = "capture-around", value = "N", needs("only"), rare)]
     pub around: Option<u32>,
 }
 
@@ -98,70 +103,80 @@ impl Capture {
 }
 
 /// What arrives is counted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Measure {
-    /// On this interface (IFACE, or IFACE@NAMESPACE).
+    /// The interface (IFACE, or IFACE@NAMESPACE).
+    #[setting(value = "IFACE", heading = "Traffic")]
     pub on: String,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Measure for this long. Default: until interrupted.
+    #[setting(value = "TIME", heading = "Rate")]
     pub duration: Option<Written<Duration>>,
-    /// Until so many frames have arrived.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// End when this many frames have arrived.
+    #[setting(value = "FRAMES", heading = "Rate")]
     pub count: Option<Written<u64>>,
-    /// What was counted is dropped, and the host gets nothing.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Drop what was counted, so that nothing reaches this host's own stack: for a port that only receives test
+    /// traffic. Default: the host gets everything as if nobody had looked.
+    #[setting(heading = "Measure")]
     pub drop: bool,
-    /// By what.
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[setting(option = "meter", value = "HOW", default = "auto", expert)]
     #[serde(default)]
     pub how: How,
-    /// Who times arrivals.
+    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
+    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
+    #[setting(value = "WHO", default = "auto", expert)]
     #[serde(default)]
     pub timestamps: Timestamps,
-    /// The clock that the sender stamps frames with.
+    /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.
+    #[setting(value = "CLOCK", default = "monotonic", expert)]
     #[serde(default)]
     pub clock: Clock,
-    /// Streams to tell apart by their signatures. Default: 1024.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Streams to tell apart by their signatures, up to 16777216; 320 bytes of memory each.
+    #[setting(value = "N", default = "1024", expert)]
     pub streams: Option<u32>,
-    /// So many of them, from the first on, get percentiles of their latency. Default: 64.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
+    /// minimum, mean and maximum.
+    #[setting(value = "N", default = "64", expert)]
     pub stream_histograms: Option<u32>,
     /// What arrives is captured, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub capture: Option<Capture>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, measure on this interface although it carries the default route or your login, or (with `.drop`) connections of this
+    /// host.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
 }
 
 /// What arrives is sent back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Reflect {
-    /// On this interface (IFACE, or IFACE@NAMESPACE).
+    /// The interface (IFACE, or IFACE@NAMESPACE).
+    #[setting(value = "IFACE")]
     pub on: String,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Reflect for this long. Default: until interrupted.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
-    /// Until so many frames were sent back.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// End when this many frames have been sent back.
+    #[setting(value = "FRAMES")]
     pub count: Option<Written<u64>>,
-    /// Only frames with a signature; the host gets the others.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Send back only frames that end with netdyno's signature; the host gets the others. Default: all that are not
+    /// for a group.
     pub only_signed: bool,
-    /// Only the Ethernet addresses change places.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Let only the Ethernet addresses change places, not those of IP, nor ports.
     pub mac_only: bool,
-    /// By generic XDP, although the driver could do native.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
     pub generic: bool,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, reflect on this interface although it carries the default route or your login, or (without `.only_signed`)
+    /// connections of this host.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
 }
 
 impl Kind for Measure {
+    fn settings() -> &'static [Member] {
+        Measure::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::capture("capture.", self.capture.as_ref())
     }
@@ -179,6 +194,10 @@ impl Kind for Measure {
 }
 
 impl Kind for Reflect {
+    fn settings() -> &'static [Member] {
+        Reflect::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
     }

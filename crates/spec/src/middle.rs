@@ -4,10 +4,12 @@ use crate::check::{self, Contradiction};
 use crate::edits::Edits;
 use crate::kind::Kind;
 use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::time::Duration;
 
 words! {
@@ -27,34 +29,43 @@ words! {
 }
 
 /// Two interfaces become one cable, on which frames may be chosen and edited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Bridge {
-    /// The two interfaces, the client's side first.
+    /// The two interfaces. Of edits with two values the first is for what arrives on the first one (the client's side),
+    /// the second for what arrives on the second one (the server's).
+    #[setting(value = "IFACE")]
     pub between: [String; 2],
-    /// Only from the first to the second.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Forward only from the first interface to the second.
     pub one_way: bool,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Bridge for this long. Default: until interrupted.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
-    /// Until so many frames were forwarded.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// End when this many frames have been forwarded, both directions together; not one more is.
+    #[setting(value = "FRAMES")]
     pub count: Option<Written<u64>>,
-    /// Only these frames: S:, D:, B: or E:NETWORKS, P:1-5,9,72-, F:EXPRESSION.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Forward only these frames: S:, D:, B: or E:NETWORKS (source, destination, both, either), P:1-5,9,72- (the
+    /// number of the frame, both directions together), F:EXPRESSION (a BPF filter as tcpdump's, which compiles it).
+    #[setting(value = "RULE", excludes("exclude"))]
     pub include: Option<String>,
-    /// All but these.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Forward all frames but these: S:, D:, B:, E: or P:, as above.
+    #[setting(value = "RULE")]
     pub exclude: Option<String>,
-    /// How.
+    /// How frames are forwarded: xdp (in the drivers), tc (in the kernel's receive path, as traffic control does;
+    /// Linux 6.6), xdp-generic (there, too, by XDP), packet (packet sockets and user space, which edits and chooses),
+    /// or auto: the fastest that the interfaces and what is asked for allow.
+    #[setting(
+        value = "ENGINE",
+        default = "auto",
+        brief = "How frames leave: the fastest that is possible here, or one of these"
+    )]
     #[serde(default)]
     pub engine: BridgeEngine,
     /// What is done to each frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub edits: Option<Edits>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, bridge this interface although it carries the default route or your login: nothing that arrives on it
+    /// reaches this host any more. Once for each.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
 }
 
@@ -150,6 +161,10 @@ pub struct Impair {
 }
 
 impl Kind for Bridge {
+    fn settings() -> &'static [Member] {
+        Bridge::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::bridge(self)
     }

@@ -4,11 +4,10 @@ use crate::check::{self, Contradiction};
 use crate::consent::Consent;
 use crate::kind::Kind;
 use crate::listen::How;
-use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,112 +39,111 @@ words! {
 pub const TCP: &str = "tcp://";
 
 /// What arrives is counted by flows, and their records are exported.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Probe {
-    /// What arrives on this interface (IFACE, or IFACE@NAMESPACE).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interface that is metered, its arrivals unless `.direction` says more (IFACE, or IFACE@NAMESPACE). Its host gets them as
+    /// before.
+    #[setting(value = "IFACE", excludes("captures"))]
     pub on: Option<String>,
-    /// Which frames are metered there. Records say it (`flowDirection`) where some leave. What leaves is seen by a packet socket only.
-    #[serde(default, skip_serializing_if = "is_in")]
+    /// Which frames are metered: in (those that arrive), out (those that leave), or both: what leaves then is another flow than
+    /// what arrives, and records say which (flowDirection). What leaves is seen by a packet socket only.
+    #[setting(value = "WHICH", default = "in")]
     pub direction: FlowDirection,
-    /// By what frames are taken there. Best is native XDP.
-    #[serde(default, skip_serializing_if = "is_auto")]
+    /// How to take frames: xdp (native), xdp-generic, packet (a packet socket), or the best
+    /// that is possible: native XDP, else a packet socket.
+    #[setting(option = "meter", value = "HOW", default = "auto", expert, excludes("captures"))]
     pub how: How,
-    /// What was metered is dropped, and the host gets nothing.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Drop what was metered, so that nothing reaches this host's own stack: for a port that only gets a copy of traffic.
+    #[setting(excludes("captures"))]
     pub drop: bool,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, attach an XDP program to this interface although it carries the default route or your login. Else it is metered
+    /// by a packet socket.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
-    /// Or these captures, in this order, as one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Captures to meter instead of an interface, one behind the other as one; - is standard input.
+    #[setting(typed_by_place, value = "FILE")]
     pub captures: Vec<PathBuf>,
-    /// Collectors that get the records, over UDP (HOST:PORT) or TCP (tcp://HOST:PORT; IPFIX only).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// A collector that gets the records by UDP, or, as tcp://HOST:PORT, by TCP (IPFIX only); may be given more than once, and then
+    /// each gets all of them.
+    #[setting(value = "HOST:PORT")]
     pub export: Vec<String>,
-    /// Each message goes to one collector in turn, with templates and sequence numbers of each one's own. Default: each goes to all.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Send each message to one collector in turn instead of to all; each has templates and sequence numbers of its own.
     pub balance: bool,
-    /// How records are written.
+    /// How records are written: ipfix, 9 (NetFlow v9), 5 (NetFlow v5: IPv4 only).
+    #[setting(value = "FORMAT", default = "ipfix")]
     #[serde(default)]
     pub format: ExportFormat,
-    /// What they hold: IANA's names (`octetDeltaCount`) or NetFlow's (`%IN_BYTES`), with spaces between.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What records hold: names of elements with spaces between, IANA's (octetDeltaCount) or nProbe's (%IN_BYTES). Of
+    /// addresses, IPv6 flows get IPv6's. Default: addresses, ports, protocol, ToS, flags, bytes of IP, packets, first and last in
+    /// ms, interfaces, VLAN, ICMP type, version, why it ended.
+    #[setting(short = 'T', value = "NAMES", hyphens)]
     pub template: Option<String>,
-    /// The number of IPv4's template; IPv6's is the next. Default: 257.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number of the template for IPv4; IPv6's is the next. Default: 257.
+    #[setting(value = "N", least = 256, most = 65535, expert)]
     pub template_id: Option<u16>,
-    /// Templates and what the probe says of itself are sent again after so long. Templates are also sent after 20 messages, once a
-    /// second at most, and when a collector's host said that nobody listens. Default: 1m.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Send templates again after this long. They are also sent again after 20 messages, once a second at most, and when a
+    /// collector's host says that nobody listens. Default: 1m.
+    #[setting(value = "TIME", expert)]
     pub template_refresh: Option<Written<Duration>>,
-    /// Observation domain of IPFIX, source of v9, engine of v5 (up to 255). Default: 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Observation domain (IPFIX), source (v9), engine (v5, up to 255). Default: 0.
+    #[setting(value = "N", expert)]
     pub domain: Option<u32>,
-    /// A record ends so long after its flow's last packet. Default: 15s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A record ends this long after its flow's last packet. Default: 15s.
+    #[setting(value = "TIME")]
     pub idle_timeout: Option<Written<Duration>>,
-    /// A record ends so long after its first packet, although more come. Default: 1m.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A record ends this long after its first packet although more come; those make another record. Default: 1m.
+    #[setting(value = "TIME")]
     pub active_timeout: Option<Written<Duration>>,
-    /// A record ends so long after TCP's FIN or RST. Default: 1s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A record ends this long after TCP's FIN or RST. Default: 1s.
+    #[setting(value = "TIME", expert)]
     pub end_timeout: Option<Written<Duration>>,
-    /// Flows at once; with more, the one that is idle longest ends. Default: 1048576.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Flows at once, at most 128 bytes of memory each; with more, the one idle longest ends. Default: 1048576.
+    #[setting(value = "N")]
     pub max_flows: Option<Written<u64>>,
-    /// Of GTP-U, VXLAN, GRE, ERSPAN and IP in IP the headers inside.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Of GTP-U, VXLAN, GRE, ERSPAN (types I, II and III) and IP in IP, meter the packets inside.
     pub inner: bool,
-    /// Packets of both directions are one flow and one record (RFC 5103), with elements of the other direction under number 29305: of
-    /// IPFIX only.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Make one record of both directions of a flow (RFC 5103; IPFIX only): source is who sent the first packet, and what came
+    /// back is in elements of the other direction (reverseOctetDeltaCount). Takes up to 192 bytes of memory a flow.
     pub biflow: bool,
-    /// Test signatures are read (`sign` of those who send), and records say stream and numbers in elements of netdyno's own, under
-    /// number 32473: of IPFIX only. A packet socket takes the frames.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Read the signatures of test frames (a sender's `.sign`): records say the stream, its first and last number and how many
+    /// packets were signed (netdynoStream and others, enterprise 32473; IPFIX only). Takes frames by a packet socket.
+    #[setting(expert)]
     pub signatures: bool,
-    /// One packet in so many is looked at; with NetFlow v5 in up to 16383.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Look at one packet in N only; the records say so. With NetFlow v5 N is up to 16383.
+    #[setting(value = "N", least = 1)]
     pub sample: Option<u32>,
-    /// Which ones is left to chance. Default: every so manyth.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Leave to chance which packet in N that is. Default: every Nth.
+    #[setting(needs("sample"), expert)]
     pub sample_at_random: bool,
-    /// One flow in so many is metered, all of its packets: which ones, a hash of their keys says.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Meter one flow in N only, all of its packets: which ones, a hash of their keys says. Options records say so (RFC 7014).
+    #[setting(value = "N", least = 1)]
     pub sample_flows: Option<u32>,
-    /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn, and in
+    /// the result.
+    #[setting(alias = "seed", value = "N", needs("sample_flows"), expert)]
     pub sample_seed: Option<u64>,
-    /// The interface that packets arrive at, in records (`ingressInterface`). Default: the number that the host has for it; 0 of
-    /// packets that leave.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interface that packets arrive at, in records. Default: the number that this host has for it; of packets that leave by it, 0.
+    #[setting(value = "N", expert)]
     pub input_index: Option<u32>,
-    /// The interface that they leave by (`egressInterface`). Default: 0, because who looks on does not know it; of packets that
-    /// leave by the interface, the number that the host has for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interface that they leave by, in records. Default: 0; of packets that leave by it, this host's number.
+    #[setting(value = "N", expert)]
     pub output_index: Option<u32>,
-    /// At most so many records a second are sent; others wait. Default: no limit on an interface, 100000 of captures.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Send at most N records a second; others wait. Default: no limit on an interface, 100000 of captures.
+    #[setting(value = "N", least = 1, expert)]
     pub export_rate: Option<u32>,
-    /// For so long. Default: until it is stopped, or the captures end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Meter for this long. Default: until interrupted, or to the captures' end.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
-    /// Until so many frames were looked at.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// End after this many frames.
+    #[setting(value = "FRAMES")]
     pub count: Option<Written<u64>>,
 }
 
-fn is_in(direction: &FlowDirection) -> bool {
-    *direction == FlowDirection::In
-}
-
-fn is_auto(how: &How) -> bool {
-    *how == How::Auto
-}
-
 impl Kind for Probe {
+    fn settings() -> &'static [Member] {
+        Probe::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
     }

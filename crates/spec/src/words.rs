@@ -45,6 +45,18 @@ macro_rules! words {
             }
         }
 
+        impl crate::setting::OneValue for $name {
+            const WORDS: fn() -> Vec<(&'static str, &'static str)> =
+                || <$name as crate::Word>::ALL.iter().map(|(_, word, about)| (*word, *about)).collect();
+
+            fn of(text: &std::ffi::OsStr) -> Result<$name, String> {
+                let known = text.to_str().and_then(<$name as crate::Word>::named);
+                known.ok_or_else(|| "there is no such word".to_owned())
+            }
+        }
+
+        crate::setting::held! { [] $name, One, $name, |place, value| *place = value; }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(crate::Word::name(*self))

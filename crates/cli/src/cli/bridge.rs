@@ -1,47 +1,7 @@
-//! The words of `bridge` and of `tcpbridge`, which do the same.
+//! The words of `tcpbridge`.
 
-use super::edit::{Edits, TcprewriteEdits};
-use super::{Output, word};
+use super::edit::TcprewriteEdits;
 use clap::Args;
-use spec::{BridgeEngine, Written};
-use std::time::Duration;
-
-#[derive(Debug, Args)]
-pub struct Bridge {
-    /// The two interfaces. Of edits with two values the first is for what arrives on the first one (the client's side),
-    /// the second for what arrives on the second one (the server's).
-    #[arg(long, num_args = 2, required = true, value_names = ["IFACE", "IFACE"])]
-    pub between: Vec<String>,
-    /// Forward only from the first interface to the second.
-    #[arg(long)]
-    pub one_way: bool,
-    /// End when this many frames have been forwarded, both directions together; not one more is.
-    #[arg(long, value_name = "FRAMES")]
-    pub count: Option<Written<u64>>,
-    /// Bridge for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Written<Duration>>,
-    /// Forward only these frames: S:, D:, B: or E:NETWORKS (source, destination, both, either), P:1-5,9,72- (the
-    /// number of the frame, both directions together), F:EXPRESSION (a BPF filter as tcpdump's, which compiles it).
-    #[arg(long, value_name = "RULE", conflicts_with = "exclude")]
-    pub include: Option<String>,
-    /// Forward all frames but these: S:, D:, B:, E: or P:, as above.
-    #[arg(long, value_name = "RULE")]
-    pub exclude: Option<String>,
-    /// How frames are forwarded: xdp (in the drivers), tc (in the kernel's receive path, as traffic control does;
-    /// Linux 6.6), xdp-generic (there, too, by XDP), packet (packet sockets and user space, which edits and chooses),
-    /// or auto: the fastest that the interfaces and what is asked for allow.
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = word::<BridgeEngine>())]
-    pub engine: BridgeEngine,
-    /// Yes, bridge this interface although it carries the default route or your login: nothing that arrives on it
-    /// reaches this host any more. Once for each.
-    #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Vec<String>,
-    #[command(flatten)]
-    pub output: Output,
-    #[command(flatten)]
-    pub edits: Edits,
-}
 
 /// tcpbridge's options, as they are. Long names may be cut short. docs/compat.md says what differs.
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The words of `edit` and of `tcprewrite`, which do the same.
 
+use super::declared::Asked;
 use clap::{Args, ValueEnum, ValueHint};
 use spec::VlanKind;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub struct Edit {
     pub skip_corrupt: bool,
     /// Make frames of this link type. hdlc is Cisco's, ppp is in HDLC-like framing, juniper is Ethernet behind
     /// Juniper's header; ppp and raw take IP packets only. Link headers that are replaced are not edited.
-    #[arg(long, value_name = "TYPE", conflicts_with = "to_ethernet")]
+    #[arg(long, value_name = "TYPE", conflicts_with = "to-ethernet")]
     pub link: Option<LinkChoice>,
     /// After all edits make fragments, segments, overlaps, chaff, losses or another order of each frame, by the rules
     /// in this file: fragroute's, one to a line. See docs/fragments.md.
@@ -34,7 +35,7 @@ pub struct Edit {
     #[arg(long, value_name = "SEED", requires = "fragroute", default_value_t = 1)]
     pub fragroute_seed: u64,
     #[command(flatten)]
-    pub edits: Edits,
+    pub edits: Asked<spec::Edits>,
 }
 
 /// Whose frames are fragmented.
@@ -46,117 +47,6 @@ pub enum FragmentSides {
     Server,
     #[value(name = "both")]
     Both,
-}
-
-/// What is done to each frame, by whatever takes frames from one place to another.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Edits")]
-pub struct Edits {
-    /// Make Ethernet frames of others (raw IP, loopback, Linux cooked, HDLC, PPP, Juniper, 802.11); needs --dst-mac and
-    /// --src-mac where frames do not tell them.
-    #[arg(long)]
-    pub to_ethernet: bool,
-    /// Source Ethernet address.
-    #[arg(long, value_name = "MAC[,MAC]")]
-    pub src_mac: Option<String>,
-    /// Destination Ethernet address.
-    #[arg(long, value_name = "MAC[,MAC]")]
-    pub dst_mac: Option<String>,
-    /// Replace an Ethernet address wherever it stands.
-    #[arg(long, value_name = "OLD=NEW")]
-    pub replace_mac: Vec<String>,
-    /// Scramble Ethernet addresses: the same seed gives each host the same new one.
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["src_mac", "dst_mac", "replace_mac"])]
-    pub scramble_mac: Option<u32>,
-    /// Keep the first bytes of scrambled addresses: 3 keeps the maker's prefix.
-    #[arg(long, value_name = "BYTES", requires = "scramble_mac")]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
-    pub keep_mac_bytes: Option<u8>,
-    /// Keep Ethernet broadcast and multicast addresses.
-    #[arg(long)]
-    pub keep_group_macs: bool,
-    /// Put a VLAN tag with this identifier before all others.
-    #[arg(long, value_name = "ID", conflicts_with = "vlan_del")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=4095))]
-    pub vlan_add: Option<u16>,
-    /// Priority of that tag. Default: that of the frame's outermost tag, or 0.
-    #[arg(long, value_name = "0-7", requires = "vlan_add", value_parser = clap::value_parser!(u8).range(0..=7))]
-    pub vlan_priority: Option<u8>,
-    /// Drop eligibility of that tag.
-    #[arg(long, value_name = "0|1", requires = "vlan_add", value_parser = clap::value_parser!(u8).range(0..=1))]
-    pub vlan_dei: Option<u8>,
-    /// The kind of that tag.
-    #[arg(long, value_name = "KIND", requires = "vlan_add", default_value = "802.1q", value_parser = super::word::<VlanKind>())]
-    pub vlan_kind: VlanKind,
-    /// Take the outermost VLAN tag off.
-    #[arg(long)]
-    pub vlan_del: bool,
-    /// Replace IP addresses, of sources, of destinations and in ARP: the first prefix that holds an address is
-    /// replaced by the other, host bits stay. 10.0.0.0/8=172.16.0.0/12, 2001:db8::/32=fd00::/32, several with commas.
-    #[arg(long, value_name = "FROM=TO")]
-    pub map_ip: Vec<String>,
-    /// Replace IP addresses of sources only.
-    #[arg(long, value_name = "FROM=TO", conflicts_with = "map_ip")]
-    pub map_src_ip: Option<String>,
-    /// Replace IP addresses of destinations only.
-    #[arg(long, value_name = "FROM=TO", conflicts_with = "map_ip")]
-    pub map_dst_ip: Option<String>,
-    /// All of the client's addresses become the first, all of the server's the second.
-    #[arg(long, value_name = "IP=IP", conflicts_with = "map_ip")]
-    pub endpoints: Option<String>,
-    /// Scramble IP addresses, in ARP, too: the same seed gives each host the same new one.
-    #[arg(long, value_name = "SEED")]
-    pub scramble_ip: Option<u32>,
-    /// Keep IP multicast addresses.
-    #[arg(long)]
-    pub keep_group_ips: bool,
-    /// Replace TCP, UDP and SCTP ports, of sources and destinations: 80=8080, 8000-8999=80, 20+21=2121, several with
-    /// commas.
-    #[arg(long, value_name = "FROM=TO")]
-    pub map_port: Vec<String>,
-    /// TTL and hop limit: set (64), raised (+1) or lowered (-1), within 1 to 255.
-    #[arg(long, value_name = "N|+N|-N", allow_hyphen_values = true)]
-    pub ttl: Option<String>,
-    /// The second byte of IPv4: DSCP and ECN.
-    #[arg(long, value_name = "BYTE")]
-    pub tos: Option<u8>,
-    /// Traffic class of IPv6.
-    #[arg(long, value_name = "BYTE")]
-    pub traffic_class: Option<u8>,
-    /// Flow label of IPv6.
-    #[arg(long, value_name = "LABEL", value_parser = clap::value_parser!(u32).range(0..=0xf_ffff))]
-    pub flow_label: Option<u32>,
-    /// Add this to TCP sequence and acknowledgement numbers.
-    #[arg(long, value_name = "N")]
-    pub tcp_shift: Option<u32>,
-    /// Damage payloads at random, of one in --fuzz-factor frames: drop the frame, cut it, or put zeros, ones or others
-    /// in place of up to 15 bytes. Checksums are then computed afresh. The same seed does the same.
-    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
-    pub fuzz_seed: Option<u32>,
-    /// Damage one in so many frames.
-    #[arg(long, value_name = "N", requires = "fuzz_seed", default_value_t = 8)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub fuzz_factor: u32,
-    /// Frames of which the capture has only a part: append zeros, make them frames of that length, or leave them out.
-    #[arg(long, value_name = "HOW")]
-    pub fix_length: Option<FixLengthChoice>,
-    /// Cut what stands behind the link header to this many bytes.
-    #[arg(long, value_name = "BYTES", conflicts_with = "fix_length")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=262_144))]
-    pub cut_to_mtu: Option<u32>,
-    /// Make lengths in IP headers those of the frames.
-    #[arg(long)]
-    pub fix_header_length: bool,
-    /// Compute the checksums of IPv4, TCP, UDP, SCTP, ICMP and ICMPv6 afresh. Edits correct checksums by themselves;
-    /// this fixes those that were wrong.
-    #[arg(long)]
-    pub fix_checksums: bool,
-    /// Take the frame check sequence, four bytes, off each frame. Only for captures that have it.
-    #[arg(long)]
-    pub strip_fcs: bool,
-    /// Leave out frames that cannot be edited (802.3 length fields, cut off headers). Default: write them as they are.
-    #[arg(long)]
-    pub drop_unsupported: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,14 +1,13 @@
 //! From what was typed to a job: the one place that knows both.
 
-use super::edit::{Edits, FixLengthChoice};
 use super::plugin::ByPlugin;
-use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
+use super::{Measure, Metering, Output, Pace, Replay, Send, Shape, Through, TwoSides};
 use super::{
-    bridge::Bridge, clone::Clone, collect::Collect, endpoint::Endpoint, impair::Impair, live::Live,
-    probe::Probe, search::Trial,
+    clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, impair::Impair, live::Live,
+    search::Trial,
 };
 use clap::Subcommand;
-use spec::{FixLength, Link, Sign};
+use spec::{Link, Sign};
 
 /// The commands that are jobs as they stand.
 #[derive(Debug, Subcommand)]
@@ -20,15 +19,15 @@ pub enum Typed {
     /// Play the client's side of captured TCP connections against a real server, and compare its answers.
     Live(Live),
     /// Bridge two interfaces: send what arrives on one out of the other, edited on the way if asked.
-    Bridge(Box<Bridge>),
+    Bridge(Box<Declared<spec::Bridge>>),
     /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
     Impair(Box<Impair>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
-    Measure(Measure),
+    Measure(Box<Measure>),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
-    Reflect(Reflect),
+    Reflect(Box<Declared<spec::Reflect>>),
     /// Meter an interface or captures by flows, and export their records: NetFlow v5, v9, IPFIX.
-    Probe(Box<Probe>),
+    Probe(Box<Declared<spec::Probe>>),
     /// Receive flow records (NetFlow v5, v9, IPFIX, sFlow v5), check what is missing, and write them.
     Collect(Collect),
     /// Copy live TCP sessions onto a test server: what clients say to one server is said to another one, too.
@@ -62,7 +61,7 @@ impl Typed {
         match self {
             Typed::Replay(args) => &args.files,
             Typed::Live(args) => std::slice::from_ref(&args.file),
-            Typed::Probe(args) => &args.files,
+            Typed::Probe(args) => &args.asked.0.captures,
             _ => &[],
         }
     }
@@ -84,7 +83,7 @@ impl Typed {
             Typed::Live(args) => args.job(),
             Typed::Bridge(args) => args.job(),
             Typed::Impair(args) => args.job(),
-            Typed::Measure(args) => args.job(),
+            Typed::Measure(args) => args.declared.job(),
             Typed::Reflect(args) => args.job(),
             Typed::Probe(args) => args.job(),
             Typed::Collect(args) => args.job(),
@@ -138,7 +137,8 @@ impl Metering {
             pass,
             capture,
         } = self;
-        let capture = capture.asked();
+        // Without a file there is none.
+        let capture = Some(capture.0).filter(|capture| !capture.file.as_os_str().is_empty());
         let stream_histograms = Some(stream_histograms);
         (
             round_trip,
@@ -232,7 +232,7 @@ impl Replay {
         let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
-        let edits = spec::Edits::from(edits);
+        let edits = edits.0;
         let job = spec::Replay {
             captures: files,
             links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
@@ -271,87 +271,10 @@ impl Replay {
     }
 }
 
-impl Measure {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Measure {
-            interface,
-            duration,
-            count,
-            drop,
-            pass: _,
-            meter,
-            timestamps,
-            streams,
-            clock,
-            stream_histograms,
-            capture,
-            yes_disrupt,
-            output,
-        } = self;
-        let job = spec::Measure {
-            on: interface,
-            duration,
-            count,
-            drop,
-            how: meter,
-            timestamps,
-            clock,
-            streams: Some(streams),
-            stream_histograms: Some(stream_histograms),
-            capture: capture.asked(),
-            yes_disrupt,
-        };
-        (job.into(), output)
-    }
-}
-
-impl Reflect {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Reflect { interface, duration, count, only_signed, mac_only, generic, yes_disrupt, output } =
-            self;
-        let job =
-            spec::Reflect { on: interface, duration, count, only_signed, mac_only, generic, yes_disrupt };
-        (job.into(), output)
-    }
-}
-
 /// Two interfaces, of as many as clap was told to take.
 fn two(between: Vec<String>) -> [String; 2] {
     let mut names = between.into_iter();
     [names.next().unwrap_or_default(), names.next().unwrap_or_default()]
-}
-
-impl Bridge {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Bridge {
-            between,
-            one_way,
-            count,
-            duration,
-            include,
-            exclude,
-            engine,
-            yes_disrupt,
-            output,
-            edits,
-        } = self;
-        let edits = spec::Edits::from(edits);
-        let job = spec::Bridge {
-            between: two(between),
-            one_way,
-            duration,
-            count,
-            include,
-            exclude,
-            engine,
-            edits: (edits != spec::Edits::default()).then_some(edits),
-            yes_disrupt,
-        };
-        (job.into(), output)
-    }
 }
 
 impl Impair {
@@ -408,82 +331,5 @@ impl Live {
             yes_disrupt,
         };
         (job.into(), output)
-    }
-}
-
-impl From<Edits> for spec::Edits {
-    fn from(args: Edits) -> spec::Edits {
-        let Edits {
-            to_ethernet,
-            src_mac,
-            dst_mac,
-            replace_mac,
-            scramble_mac,
-            keep_mac_bytes,
-            keep_group_macs,
-            vlan_add,
-            vlan_priority,
-            vlan_dei,
-            vlan_kind,
-            vlan_del,
-            map_ip,
-            map_src_ip,
-            map_dst_ip,
-            endpoints,
-            scramble_ip,
-            keep_group_ips,
-            map_port,
-            ttl,
-            tos,
-            traffic_class,
-            flow_label,
-            tcp_shift,
-            fuzz_seed,
-            fuzz_factor,
-            fix_length,
-            cut_to_mtu,
-            fix_header_length,
-            fix_checksums,
-            strip_fcs,
-            drop_unsupported,
-        } = args;
-        spec::Edits {
-            to_ethernet,
-            src_mac,
-            dst_mac,
-            replace_mac,
-            scramble_mac,
-            keep_mac_bytes,
-            keep_group_macs,
-            vlan_kind: vlan_add.is_some().then_some(vlan_kind),
-            vlan_add,
-            vlan_priority,
-            vlan_dei,
-            vlan_del,
-            map_ip,
-            map_src_ip,
-            map_dst_ip,
-            endpoints,
-            scramble_ip,
-            keep_group_ips,
-            map_port,
-            ttl,
-            tos,
-            traffic_class,
-            flow_label,
-            tcp_shift,
-            fuzz_factor: fuzz_seed.is_some().then_some(fuzz_factor),
-            fuzz_seed,
-            fix_length: fix_length.map(|how| match how {
-                FixLengthChoice::Pad => FixLength::Pad,
-                FixLengthChoice::Truncate => FixLength::Truncate,
-                FixLengthChoice::Delete => FixLength::Delete,
-            }),
-            cut_to_mtu,
-            fix_header_length,
-            fix_checksums,
-            strip_fcs,
-            drop_unsupported,
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! `netdyno edit`: a capture in, an edited one out.
 
-use crate::cli::edit::{Edit, Edits, FragmentSides, LinkChoice};
+use crate::cli::edit::{Edit, FragmentSides, LinkChoice};
 use crate::compat::edits::link;
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
@@ -10,13 +10,15 @@ use anyhow::{Context, Result, bail};
 use capture::{FileFormat, Reader};
 use job::kinds::edits::plan;
 use report::units;
+use spec::Edits;
 use std::cell::RefCell;
 use std::path::Path;
 
 pub fn run(args: Edit) -> Result<u8> {
-    let to_ethernet = args.edits.to_ethernet;
-    let rules = MapRules::of(&args.edits);
-    let mut plan = plan(&args.edits.into(), args.sides.is_some())?;
+    let edits = args.edits.0;
+    let to_ethernet = edits.to_ethernet;
+    let rules = MapRules::of(&edits);
+    let mut plan = plan(&edits, args.sides.is_some())?;
     let format = FileFormat::of_name(&args.write);
     let choice = args.link.or(to_ethernet.then_some(LinkChoice::Ethernet));
     let link = choice.map(|choice| link(choice, &mut plan));

@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -43,6 +44,7 @@ pub fn run(line: impl AsRef<str>) -> Ran {
 
 /// Starts a command with its output in files, which no pipe's size can hold up.
 pub fn start(mut command: Command) -> Running {
+    let turn = Turn::shared();
     let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file"));
     command.stdin(Stdio::null());
     command.stdout(stdout.try_clone().expect("a descriptor"));
@@ -51,7 +53,7 @@ pub fn start(mut command: Command) -> Running {
     let child = command.spawn().unwrap_or_else(|error| {
         panic!("cannot run {what}: {error}; `scripts/setup test` installs the tools")
     });
-    Running { child, what, stdout, stderr }
+    Running { child, what, stdout, stderr, turn }
 }
 
 /// A command that runs. It is killed if a test ends without having waited for it.
@@ -60,6 +62,9 @@ pub struct Running {
     what: String,
     stdout: File,
     stderr: File,
+    /// Kept until it has ended.
+    #[expect(dead_code, reason = "what counts is when it is dropped")]
+    turn: Turn,
 }
 
 impl Running {
@@ -70,6 +75,14 @@ impl Running {
     /// `ps`-like names: INT, TERM, KILL.
     pub fn signal(&self, name: &str) {
         run(format!("kill -{name} {}", self.pid())).ok();
+    }
+
+    /// Several at once: a process for each would take longer, on a busy machine, than the time within which they are one request.
+    pub fn signals(&self, names: &[&str]) {
+        let kills: Vec<String> = names.iter().map(|name| format!("kill -{name} {}", self.pid())).collect();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &kills.join("; ")]);
+        start(shell).wait().ok();
     }
 
     /// What it has said on standard error so far.
@@ -399,48 +412,89 @@ pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Tests run side by side. One whose senders go before all others, as searches' do, runs alone: two of them would hold each
-/// other up, and say so.
-static TURNS: RwLock<()> = RwLock::new(());
+/// Tests run side by side, as many as there are places. One whose senders go before all others, as searches' do, runs alone: two
+/// of them would hold each other up, and say so. It waits until nobody has a place, and keeps nobody from taking one: otherwise
+/// all would wait for the longest test that runs when it comes. So there are more threads than places (scripts/test).
+static TAKEN: Mutex<Taken> = Mutex::new(Taken { shared: 0, alone: false });
+static GIVEN_BACK: Condvar = Condvar::new();
+
+struct Taken {
+    shared: usize,
+    alone: bool,
+}
+
+/// How many tests run side by side.
+fn places() -> usize {
+    let asked = std::env::var("NETDYNO_TEST_PLACES").ok().and_then(|places| places.parse().ok());
+    asked.unwrap_or_else(|| 2 * std::thread::available_parallelism().map_or(2, usize::from))
+}
 
 thread_local! {
-    /// This test's own places.
-    static PLACES: Cell<u32> = const { Cell::new(0) };
+    /// How often this test has its place, and which.
+    static PLACE: Cell<(u32, Kind)> = const { Cell::new((0, Kind::None)) };
 }
 
 /// A test's place among the others, kept until it ends. One that has a place already takes no other: it would wait for a
-/// test that wants to be alone, which waits for it.
-struct Turn {
-    _guard: Guard,
-}
+/// test that wants to be alone, which waits for it. It stays with the thread that took it.
+pub struct Turn(PhantomData<MutexGuard<'static, ()>>);
 
-enum Guard {
-    Shared { _guard: RwLockReadGuard<'static, ()> },
-    Alone { _guard: RwLockWriteGuard<'static, ()> },
-    Another,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shared,
+    Alone,
+    /// Threads that a test starts run in its place.
+    None,
 }
 
 impl Turn {
-    // A test that failed poisons the lock, and spoils nothing.
     fn shared() -> Turn {
-        Turn::taken(|| Guard::Shared { _guard: TURNS.read().unwrap_or_else(PoisonError::into_inner) })
+        Turn::taken(Kind::Shared)
     }
 
     fn alone() -> Turn {
-        assert_eq!(PLACES.get(), 0, "a test that is to be alone says so before all else");
-        Turn::taken(|| Guard::Alone { _guard: TURNS.write().unwrap_or_else(PoisonError::into_inner) })
+        assert_eq!(PLACE.get().0, 0, "a test that is to be alone says so before all else");
+        Turn::taken(Kind::Alone)
     }
 
-    fn taken(take: impl FnOnce() -> Guard) -> Turn {
-        let guard = if PLACES.get() == 0 { take() } else { Guard::Another };
-        PLACES.set(PLACES.get() + 1);
-        Turn { _guard: guard }
+    fn taken(kind: Kind) -> Turn {
+        let (often, has) = PLACE.get();
+        if often > 0 {
+            PLACE.set((often + 1, has));
+            return Turn(PhantomData);
+        }
+        let is_a_test =
+            std::thread::current().name().is_some_and(|name| name == "main" || name.contains("::"));
+        let kind = if is_a_test { kind } else { Kind::None };
+        // A test that failed poisons the lock, and spoils nothing.
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |taken: &mut Taken| match kind {
+            Kind::Shared => taken.alone || taken.shared >= places(),
+            Kind::Alone => taken.alone || taken.shared > 0,
+            Kind::None => false,
+        };
+        let mut taken = GIVEN_BACK.wait_while(taken, is_full).unwrap_or_else(PoisonError::into_inner);
+        taken.shared += usize::from(kind == Kind::Shared);
+        taken.alone |= kind == Kind::Alone;
+        PLACE.set((1, kind));
+        Turn(PhantomData)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        PLACES.set(PLACES.get() - 1);
+        let (often, kind) = PLACE.get();
+        PLACE.set((often - 1, kind));
+        if often > 1 {
+            return;
+        }
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        match kind {
+            Kind::Shared => taken.shared -= 1,
+            Kind::Alone => taken.alone = false,
+            Kind::None => return,
+        }
+        drop(taken);
+        GIVEN_BACK.notify_all();
     }
 }
 

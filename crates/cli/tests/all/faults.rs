@@ -493,7 +493,7 @@ fn an_interrupt_ends_a_run_with_statistics_and_report() {
             "netdyno replay {file} --on tx0 --measure rx0 --duration 60s --json --report {dir}"
         ));
         net.until_frames_leave();
-        signals.iter().for_each(|signal| replay.signal(signal));
+        replay.signals(signals);
         let report = replay.wait().with(1).json();
         let result = &report["result"];
         assert!(number(&result["tx"]["frames"]) > 20);

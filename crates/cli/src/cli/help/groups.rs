@@ -105,7 +105,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
          no-learning loss-seed busy-poll remote-cores",
     ),
     (
-        "send replay craft trial search measure",
+        "send replay craft trial search",
         "Traffic",
         "on on2 sides only-side collect mesh both-ways back gateway test buffers size packets-per-flow order format seed sign \
          no-sign resolve unique-ip preload stream oversize skip-corrupt loss write show plugin set plugin-config command \
@@ -120,9 +120,9 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("craft", "Traffic", "count rate"),
     ("trial", "Measure", "goal floor retries warm-up"),
-    ("send replay trial search measure", "Rate", "rate topspeed speed duration count loop cores engine"),
+    ("send replay trial search", "Rate", "rate topspeed speed duration count loop cores engine"),
     (
-        "send replay trial search measure",
+        "send replay trial search",
         "Measure",
         "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
          capture-files capture-count capture-only capture-around",
@@ -146,12 +146,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
     ),
     ("clone", "Expert", "vni tunnel-port test-address max-flows allow-public-target adopt ignore"),
-    (
-        "probe",
-        "Expert",
-        "template-id template-refresh domain end-timeout input-index output-index export-rate sample-at-random \
-         sample-seed signatures",
-    ),
 ];
 
 /// Options of the other groups that `-h` leaves out.
@@ -196,11 +190,7 @@ const BRIEF: &[(&str, &str, &str)] = &[
         "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas",
     ),
     ("trial search", "floor", "Take this off latencies: device, cable, a time, an earlier result"),
-    (
-        "send replay measure",
-        "capture",
-        "Capture what arrives into this file (NAME.pcapng; - is standard output)",
-    ),
+    ("send replay", "capture", "Capture what arrives into this file (NAME.pcapng; - is standard output)"),
     ("send replay", "check-content", "Check the payload of each frame against what was sent"),
     ("send", "resolve", "Find the Ethernet address of the next hop, by ARP or neighbour solicitation"),
     ("replay", "sides", "Which side sent each frame: auto, cidr=..., port, a cache of tcpprep, files"),

@@ -196,6 +196,7 @@ fn grouped(command: Command, verb: &str) -> Command {
             (None, None) => (None, None),
         };
         let rare = groups::is_rare(verb, heading, &name);
+        let rare = rare || arg.is_hide_short_help_set();
         let arg = arg.help_heading(heading).hide_short_help(rare);
         match place {
             Some(place) => arg.display_order(place),
@@ -224,6 +225,10 @@ fn grouped(command: Command, verb: &str) -> Command {
 /// What `-h` says of an option: the table's words, or the first sentence and the default.
 fn brief(verb: &str, name: &str, arg: Arg) -> Arg {
     let Some(whole) = arg.get_help().map(ToString::to_string) else { return arg };
+    // What is declared with both keeps them.
+    if arg.get_long_help().is_some() {
+        return arg;
+    }
     let said = groups::brief(verb, name).map_or_else(|| shortened(&whole), str::to_owned);
     if said == whole { arg } else { arg.help(said).long_help(whole) }
 }

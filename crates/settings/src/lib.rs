@@ -1,0 +1,344 @@
+//! `#[settings]`: a struct of which each member is a setting, declared once.
+//!
+//! What is written of a member (its name, its type, its documentation, and `#[setting(...)]`) becomes serde's rules, the schema's text
+//! and a row of the table `MEMBERS` that clients make their own words of: a command line its options and help, errors their names.
+//! The macro is used by crate `spec` alone, and names what stands there.
+//!
+//! In `#[setting(...)]`:
+//!
+//! - `option = "meter"`: the long option, where it is not the member's name with dashes; `short = 'T'`; `alias = "seed"`.
+//! - `typed_by_place`: it has no option, but stands by itself.
+//! - `value = "HOW"`: what its value is called.
+//! - `default = "auto"`: what it is if nothing is said; in help, and in the schema by the type's own `Default`.
+//! - `heading = "Measure"`, `expert`, `rare`: where help shows it; `brief = "..."`: what `-h` says in the place of the first sentence.
+//! - `least = 1`, `most = 100`: bounds of a number.
+//! - `excludes("a", "b")`, `needs("a")`: other members, by their paths in the job or the ends of these.
+//! - `hyphens`: its value may begin with a dash. `each_word_explained`: help says what each of its words means. `required`: a list with
+//!   at least one value.
+//! - `within`: the member is a struct of settings; their paths begin with its name. `part`: so it is, and its members stand here.
+//! - `other_word = "trunc=truncate"`: another way to write one of its words. `comma`: several values with commas.
+//! - `always`: files and results always say it, even if it is an empty list.
+//! - `apart`: no client types it.
+//!
+//! `#[settings(heading = "Edits")]` is the heading of all of a struct. `#[settings(perhaps)]`: whoever holds it may do without, and
+//! so nothing of it is needed by itself.
+
+#![deny(missing_docs)]
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitChar, LitInt, LitStr, Result,
+    Token, Type, parse_macro_input, punctuated::Punctuated,
+};
+
+/// See the crate's documentation.
+#[proc_macro_attribute]
+pub fn settings(of_all: TokenStream, item: TokenStream) -> TokenStream {
+    let (mut heading, mut perhaps) = (None, false);
+    let of_all_parser = syn::meta::parser(|meta| {
+        if meta.path.is_ident("perhaps") {
+            perhaps = true;
+            return Ok(());
+        }
+        if !meta.path.is_ident("heading") {
+            return Err(meta.error("of all settings a heading is said, or `perhaps`"));
+        }
+        heading = Some(meta.value()?.parse::<LitStr>()?.value());
+        Ok(())
+    });
+    parse_macro_input!(of_all with of_all_parser);
+    let input = parse_macro_input!(item as DeriveInput);
+    expanded(&input, heading.as_deref(), perhaps).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// What is said of one member.
+#[derive(Default)]
+struct Said {
+    option: Option<String>,
+    short: Option<char>,
+    aliases: Vec<String>,
+    value: String,
+    default: Option<String>,
+    heading: Option<String>,
+    brief: Option<String>,
+    other_words: Vec<String>,
+    least: Option<u64>,
+    most: Option<u64>,
+    excludes: Vec<String>,
+    needs: Vec<String>,
+    by_place: bool,
+    expert: bool,
+    rare: bool,
+    hyphens: bool,
+    explained: bool,
+    required: bool,
+    within: bool,
+    part: bool,
+    apart: bool,
+    always: bool,
+    comma: bool,
+}
+
+impl Said {
+    fn read(attributes: &[Attribute]) -> Result<Said> {
+        let mut said = Said::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("setting")) {
+            attribute.parse_nested_meta(|meta| {
+                let name = meta.path.require_ident()?.to_string();
+                let text = || meta.value()?.parse::<LitStr>().map(|text| text.value());
+                let number = || meta.value()?.parse::<LitInt>()?.base10_parse();
+                let names = || {
+                    let inner;
+                    syn::parenthesized!(inner in meta.input);
+                    let names = Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?;
+                    Ok::<_, Error>(names.iter().map(LitStr::value).collect())
+                };
+                match name.as_str() {
+                    "option" => said.option = Some(text()?),
+                    "short" => said.short = Some(meta.value()?.parse::<LitChar>()?.value()),
+                    "alias" => said.aliases.push(text()?),
+                    "value" => said.value = text()?,
+                    "default" => said.default = Some(text()?),
+                    "heading" => said.heading = Some(text()?),
+                    "brief" => said.brief = Some(text()?),
+                    "least" => said.least = Some(number()?),
+                    "most" => said.most = Some(number()?),
+                    "excludes" => said.excludes = names()?,
+                    "needs" => said.needs = names()?,
+                    "other_word" => said.other_words.push(text()?),
+                    "comma" => said.comma = true,
+                    "typed_by_place" => said.by_place = true,
+                    "expert" => said.expert = true,
+                    "rare" => said.rare = true,
+                    "hyphens" => said.hyphens = true,
+                    "each_word_explained" => said.explained = true,
+                    "required" => said.required = true,
+                    "within" => said.within = true,
+                    "part" => said.part = true,
+                    "always" => said.always = true,
+                    "apart" => said.apart = true,
+                    _ => return Err(meta.error("crate settings lists what may be said of a setting")),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(said)
+    }
+}
+
+/// What is made of one member: the member itself, its row of the table, and how text is put into it.
+struct Made {
+    member: Tokens,
+    row: Option<Tokens>,
+    put: Option<Tokens>,
+}
+
+fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result<Tokens> {
+    let DeriveInput { attrs, vis, ident, .. } = input;
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(ident, "settings are a struct"));
+    };
+    let Fields::Named(fields) = &data.fields else {
+        return Err(Error::new_spanned(ident, "settings have names"));
+    };
+    let made =
+        fields.named.iter().map(|field| of_member(field, heading, perhaps)).collect::<Result<Vec<_>>>()?;
+    let members = made.iter().map(|made| &made.member);
+    let rows = made.iter().filter_map(|made| made.row.as_ref());
+    let puts = made.iter().filter_map(|made| made.put.as_ref());
+    Ok(quote! {
+        #(#attrs)*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        #vis struct #ident {
+            #(#members,)*
+        }
+
+        impl crate::setting::Settings for #ident {
+            const MEMBERS: &'static [crate::setting::Member] = &[#(#rows,)*];
+
+            fn put(&mut self, path: &str, text: &std::ffi::OsStr) -> Option<Result<(), String>> {
+                #(#puts)*
+                None
+            }
+        }
+
+        impl crate::setting::Holder for #ident {
+            const HELD: &'static [crate::setting::Member] = <#ident as crate::setting::Settings>::MEMBERS;
+            type Held = #ident;
+
+            fn held(&mut self) -> &mut #ident {
+                self
+            }
+        }
+    })
+}
+
+fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made> {
+    let mut said = Said::read(&field.attrs)?;
+    said.heading = said.heading.or(said.expert.then_some("Expert").or(heading).map(str::to_owned));
+    let (vis, ident, kind) = (&field.vis, &field.ident, &field.ty);
+    let rust = ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    let name = renamed(&field.attrs)?.unwrap_or(rust);
+    let text = documentation(&field.attrs);
+    let kept =
+        field.attrs.iter().filter(|each| !each.path().is_ident("setting") && !each.path().is_ident("doc"));
+    let serde = serde_of(field, &said)?;
+    // Settings are spoken of as `.rate` where each client has its own word; in a schema they are members, as they stand.
+    let plain = text.replace("`.", "`");
+    let member = quote! { #[doc = #plain] #(#kept)* #serde #vis #ident: #kind };
+    if said.apart {
+        return Ok(Made { member, row: None, put: None });
+    }
+    if said.part {
+        let row = quote! { crate::setting::Member::Part(<#kind as crate::setting::Settings>::MEMBERS) };
+        let put = quote! {
+            if let done @ Some(_) = crate::setting::Settings::put(&mut self.#ident, path, text) {
+                return done;
+            }
+        };
+        return Ok(Made { member, row: Some(row), put: Some(put) });
+    }
+    if said.within {
+        let row = quote! {
+            crate::setting::Member::Within(#name, <#kind as crate::setting::Holder>::HELD)
+        };
+        let put = quote! {
+            if let Some(path) = path.strip_prefix(#name).and_then(|rest| rest.strip_prefix('.')) {
+                return crate::setting::Settings::put(crate::setting::Holder::held(&mut self.#ident), path, text);
+            }
+        };
+        return Ok(Made { member, row: Some(row), put: Some(put) });
+    }
+    said.required = !perhaps && (said.required || is_needed(kind, &said));
+    let row = row(&name, kind, &text, &said);
+    let put = quote! {
+        if path == #name {
+            return Some(crate::setting::Value::put(&mut self.#ident, text));
+        }
+    };
+    Ok(Made { member, row: Some(row), put: Some(put) })
+}
+
+/// A row of the table.
+fn row(name: &str, kind: &Type, text: &str, said: &Said) -> Tokens {
+    let Said { short, aliases, value, default, heading, brief, least, most, excludes, needs, .. } = said;
+    let Said { rare, hyphens, explained, comma, required, .. } = said;
+    let other_words = said.other_words.iter().map(|pair| {
+        let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
+        quote! { (#other, #word) }
+    });
+    let option = match (&said.option, said.by_place) {
+        (_, true) => None,
+        (Some(option), _) => Some(option.clone()),
+        (None, _) => Some(name.replace('_', "-")),
+    };
+    let [option, default, heading, brief] = [&option, default, heading, brief].map(some);
+    let [least, most] = [least, most].map(|bound| some(&bound.as_ref()));
+    let short = some(short);
+    quote! {
+        crate::setting::Member::One(crate::setting::Setting {
+            name: #name,
+            option: #option,
+            short: #short,
+            aliases: &[#(#aliases),*],
+            value: #value,
+            text: #text,
+            brief: #brief,
+            heading: #heading,
+            rare: #rare,
+            default: #default,
+            bounds: (#least, #most),
+            excludes: &[#(#excludes),*],
+            needs: &[#(#needs),*],
+            hyphens: #hyphens,
+            explained: #explained,
+            required: #required,
+            shape: <#kind as crate::setting::Value>::SHAPE,
+            is_path: <#kind as crate::setting::Value>::IS_PATH,
+            comma: #comma,
+            other_words: &[#(#other_words),*],
+            words: <#kind as crate::setting::Value>::WORDS,
+            reads: <#kind as crate::setting::Value>::reads,
+        })
+    }
+}
+
+fn some<T: quote::ToTokens>(value: &Option<T>) -> Tokens {
+    match value {
+        Some(value) => quote! { Some(#value) },
+        None => quote! { None },
+    }
+}
+
+/// Whether a job without it is none.
+fn is_needed(kind: &Type, said: &Said) -> bool {
+    said.default.is_none() && !["Option", "Vec", "bool"].iter().any(|known| is_a(kind, known))
+}
+
+/// serde's rules for a member of which none is written.
+fn serde_of(field: &Field, said: &Said) -> Result<Tokens> {
+    let mut reads_itself = false;
+    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        let rules = attribute.parse_args_with(Punctuated::<syn::Meta, Token![,]>::parse_terminated)?;
+        if rules
+            .iter()
+            .any(|rule| !rule.path().is_ident("rename") && !rule.path().is_ident("deserialize_with"))
+        {
+            return Ok(Tokens::new());
+        }
+        reads_itself |= rules.iter().any(|rule| rule.path().is_ident("deserialize_with"));
+    }
+    let kind = &field.ty;
+    Ok(if said.always {
+        Tokens::new()
+    } else if said.part {
+        quote! { #[serde(flatten)] }
+    } else if is_a(kind, "Option") && !reads_itself {
+        quote! { #[serde(skip_serializing_if = "Option::is_none")] }
+    } else if is_a(kind, "Option") {
+        quote! { #[serde(default, skip_serializing_if = "Option::is_none")] }
+    } else if is_a(kind, "Vec") {
+        quote! { #[serde(default, skip_serializing_if = "Vec::is_empty")] }
+    } else if is_a(kind, "bool") || said.default.is_some() {
+        quote! { #[serde(default, skip_serializing_if = "crate::setting::is_default")] }
+    } else {
+        Tokens::new()
+    })
+}
+
+/// Whether a type's last word is this one.
+fn is_a(kind: &Type, name: &str) -> bool {
+    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
+}
+
+/// What a file calls a member that has another name in Rust.
+fn renamed(attributes: &[Attribute]) -> Result<Option<String>> {
+    let mut name = None;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        let rules = attribute.parse_args_with(Punctuated::<syn::Meta, Token![,]>::parse_terminated)?;
+        for rule in rules {
+            if let syn::Meta::NameValue(rule) = &rule
+                && rule.path.is_ident("rename")
+                && let Expr::Lit(ExprLit { lit: Lit::Str(to), .. }) = &rule.value
+            {
+                name = Some(to.value());
+            }
+        }
+    }
+    Ok(name)
+}
+
+/// The documentation, its lines as one.
+fn documentation(attributes: &[Attribute]) -> String {
+    let lines =
+        attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
+            match &attribute.meta.require_name_value().ok()?.value {
+                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
+                _ => None,
+            }
+        });
+    lines.collect::<Vec<_>>().join(" ")
+}
