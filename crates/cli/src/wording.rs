@@ -19,25 +19,37 @@ const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balan
 
 /// The others, and how they are typed.
 const OTHERWISE: &[(&str, &str)] = &[
+    ("both_ways: true", "--both-ways"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("capture.only", "--capture-only"),
     ("capture.snap", "--capture-snap"),
+    ("capture.rotate", "--capture-rotate"),
+    ("capture.rotate_size", "--capture-rotate-size"),
     ("captures", "`netdyno clone FILE --server PORT`"),
+    ("collect: 0.0.0.0:2055", "--collect 0.0.0.0:2055"),
+    ("engine: null", "--engine null"),
     ("how", "--meter"),
     ("json", "`--json`"),
+    ("lab: {}", "--lab"),
     ("lab.bottleneck", "--lab-bottleneck"),
     ("lab.impair", "--lab-impair"),
     ("lab.loss", "--lab-loss"),
     ("lab.ports", "--ports"),
     ("lab.queue", "--lab-queue"),
     ("lab.queues", "--queues"),
+    ("links", "--on and --measure"),
+    ("links: [{on: eth1}]", "--on eth1"),
+    ("links: [{on: eth1, measure: eth2}]", "--on eth1 --measure eth2"),
     ("links[1].measure", "--measure2"),
     ("links[1].on", "--on2"),
     ("loops", "--loop"),
     ("password_file", "--clickhouse-password-file"),
+    ("pattern", "--mesh"),
     ("pattern: mesh", "--mesh"),
     ("preload: false", "--stream"),
     ("rate: top", "--topspeed"),
+    ("sign: always", "--sign"),
+    ("sign: never", "--no-sign"),
     ("reflect", "`netdyno reflect --on IFACE`"),
     ("clean", "`netdyno clone return --clean`"),
     ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
@@ -127,8 +139,8 @@ fn option(setting: &str) -> Option<String> {
 fn member(setting: &str) -> Option<String> {
     let name = setting.strip_prefix("endpoint.").unwrap_or(setting);
     // What is typed by its place.
-    if name == "host" {
-        return Some("HOST".to_owned());
+    if ["host", "what"].contains(&name) {
+        return Some(name.to_uppercase());
     }
     let long = name.replace('_', "-");
     is_an_option(&crate::cli::Cli::command(), &long).then(|| format!("--{long}"))
@@ -217,7 +229,7 @@ mod tests {
         for (place, line) in lines_of_libraries() {
             for named in line.split("`.").skip(1).filter_map(|behind| behind.split_once('`')) {
                 let (setting, name) =
-                    (named.0, |c: char| c.is_ascii_lowercase() || "_.[]: 0123456789".contains(c));
+                    (named.0, |c: char| c.is_ascii_lowercase() || "_.[]{},: 0123456789".contains(c));
                 if setting.starts_with(|c: char| c.is_ascii_lowercase()) && setting.chars().all(name) {
                     // Ends of file names.
                     assert!(
@@ -231,6 +243,32 @@ mod tests {
         for setting in settings() {
             assert!(spoken_of.contains(setting), "no library speaks of {setting}");
         }
+    }
+
+    /// Rules between settings stand in crate `spec`. Without the dot a client cannot tell the setting that they name from any other word.
+    #[test]
+    fn rules_name_settings_so_that_each_client_can_word_them() {
+        const RULES: [&str; 4] = ["check.rs", "cloning.rs", "endpoint.rs", "endpoint_search.rs"];
+        let schema = include_str!("../../../docs/job.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+        let kinds = schema["$defs"].as_object().expect("definitions").values();
+        let members: BTreeSet<&String> = kinds
+            .filter_map(|kind| kind["properties"].as_object())
+            .flat_map(|members| members.keys())
+            .collect();
+        assert!(members.len() > 150, "{}", members.len());
+        let mut seen = 0;
+        for (place, line) in lines_of_libraries() {
+            if !RULES.iter().any(|file| place.contains(&format!("/spec/src/{file}:"))) {
+                continue;
+            }
+            for quoted in line.split('`').skip(1).step_by(2) {
+                let name = quoted.split(':').next().unwrap_or(quoted);
+                assert!(!members.contains(&name.to_owned()), "{place}: write `.{quoted}`");
+                seen += 1;
+            }
+        }
+        assert!(seen > 80, "{seen} names");
     }
 
     #[test]

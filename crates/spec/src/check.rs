@@ -31,7 +31,7 @@ pub(crate) fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
 
 pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
     let both = job.include.is_some() && job.exclude.is_some();
-    hold("", &[("include", both, "there is one rule; leave out `exclude`")])?;
+    hold("", &[("include", both, "there is one rule; leave out `.exclude`")])?;
     let none = Edits::default();
     let edits_given = job.edits.as_ref().unwrap_or(&none);
     let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
@@ -42,7 +42,7 @@ pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
 pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
     let none = job.threads == Some(0);
     let nothing = job.write.is_empty();
-    let no_file = "there is no file to write; give `write`, too";
+    let no_file = "there is no file to write; give `.write`, too";
     let brief = job.rotate.as_deref().is_some_and(|time| *time < Duration::from_secs(1));
     let many = job.rotate.is_some() || job.rotate_size.is_some() || job.partition.is_some();
     hold(
@@ -94,12 +94,12 @@ pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contrad
             (
                 "files",
                 asked.files.is_some() && !rotates,
-                "there is but one file: say with `rotate` or `rotate_size` when the next one begins",
+                "there is but one file: say with `.capture.rotate` or `.capture.rotate_size` when the next one begins",
             ),
             (
                 "around",
                 asked.around.is_some() && asked.only.is_empty(),
-                "all frames are captured: say with `only` which ones have neighbours",
+                "all frames are captured: say with `.capture.only` which ones have neighbours",
             ),
         ],
     )
@@ -111,11 +111,11 @@ fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), C
     hold(
         "",
         &[
-            ("links", !links.is_empty(), "a lab has ports of its own; leave out one of `lab` and `links`"),
+            ("links", !links.is_empty(), "a lab has ports of its own; leave out one of `.lab` and `.links`"),
             (
                 "lab",
                 elsewhere,
-                "there frames go from one host to the other, and nowhere else: leave out `round_trip`, `resolve`, `pattern`, `write` and `engine: null`, or the lab",
+                "there frames go from one host to the other, and nowhere else: leave out `.round_trip`, `.resolve`, `.pattern`, `.write` and `.engine: null`, or the lab",
             ),
             ("lab.ports", asked.ports.is_some(), "this lab has two hosts; leave it out"),
             (
@@ -130,7 +130,7 @@ fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), C
 
 /// What is said of measuring in a job that sends.
 fn metered(meter: &Meter, measured: bool, signed: bool) -> Result<(), Contradiction> {
-    let nothing = "nothing is measured: say where frames arrive with `measure`, or leave it out";
+    let nothing = "nothing is measured: say where frames arrive with `.measure`, or leave it out";
     let only = meter.capture.as_ref().is_some_and(|capture| !capture.only.is_empty());
     hold(
         "meter.",
@@ -140,7 +140,7 @@ fn metered(meter: &Meter, measured: bool, signed: bool) -> Result<(), Contradict
             (
                 "capture.only",
                 only && !signed,
-                "what befell a frame is told by its signature: have frames signed (`sign: always`), or leave it out",
+                "what befell a frame is told by its signature: have frames signed (`.sign: always`), or leave it out",
             ),
         ],
     )?;
@@ -175,21 +175,25 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
                 leaving && job.drop,
                 "what leaves is metered by a packet socket, which keeps nothing from the host: leave it out, or `.direction`",
             ),
-            ("template", one_layout, "NetFlow v5 has but one layout; leave it out, or take another `format`"),
+            (
+                "template",
+                one_layout,
+                "NetFlow v5 has but one layout; leave it out, or take another `.format`",
+            ),
             (
                 "biflow",
                 job.biflow && job.format != ExportFormat::Ipfix,
-                "records of both directions are IPFIX's (RFC 5103); NetFlow has none: leave it out, or take another `format`",
+                "records of both directions are IPFIX's (RFC 5103); NetFlow has none: leave it out, or take another `.format`",
             ),
             (
                 "signatures",
                 job.signatures && job.format != ExportFormat::Ipfix,
-                "NetFlow has no fields for it: leave it out, or take `format` ipfix",
+                "NetFlow has no fields for it: leave it out, or take `.format` ipfix",
             ),
             (
                 "signatures",
                 job.signatures && job.biflow,
-                "a stream has one direction: leave it out, or `biflow`",
+                "a stream has one direction: leave it out, or `.biflow`",
             ),
             (
                 "signatures",
@@ -199,12 +203,12 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             (
                 "drop",
                 job.signatures && job.drop,
-                "signatures are read by a packet socket, which keeps nothing from the host: leave it out, or `signatures`",
+                "signatures are read by a packet socket, which keeps nothing from the host: leave it out, or `.signatures`",
             ),
             (
                 "export",
                 job.format != ExportFormat::Ipfix && job.export.iter().any(|to| to.starts_with(TCP)),
-                "only IPFIX goes over TCP (RFC 7011, 10.4): take `format` ipfix, or name HOST:PORT for UDP",
+                "only IPFIX goes over TCP (RFC 7011, 10.4): take `.format` ipfix, or name HOST:PORT for UDP",
             ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
@@ -232,12 +236,12 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             (
                 "sample_flows",
                 job.sample_flows.is_some() && job.format == ExportFormat::V5,
-                "NetFlow v5 cannot say that flows were left out; leave it out, or take another `format`",
+                "NetFlow v5 cannot say that flows were left out; leave it out, or take another `.format`",
             ),
             (
                 "sample_seed",
                 job.sample_seed.is_some() && job.sample_flows.is_none(),
-                "it says which flows `sample_flows` takes; leave it out, or give that",
+                "it says which flows `.sample_flows` takes; leave it out, or give that",
             ),
             ("max_flows", job.max_flows.as_deref() == Some(&0), zero),
             ("export_rate", job.export_rate == Some(0), zero),
@@ -257,16 +261,16 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
     hold(
         "",
         &[
-            ("what", nothing, "what is to be sent? Give an expression, a scenario file, or `plugin`"),
+            ("what", nothing, "what is to be sent? Give an expression, a scenario file, or `.plugin`"),
             (
                 "plugin",
                 job.plugin.is_some() && !job.what.is_empty(),
-                "it says what is sent, and so does `what`: leave one of them out",
+                "it says what is sent, and so does `.what`: leave one of them out",
             ),
             (
                 "plugin",
                 job.plugin.is_some() && job.pattern == Pattern::Mesh,
-                "what each port of a mesh sends to every other is an expression: leave it out, or `pattern`",
+                "what each port of a mesh sends to every other is an expression: leave it out, or `.pattern`",
             ),
             (
                 "round_trip",
@@ -276,12 +280,12 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
             (
                 "round_trip",
                 job.round_trip && measured,
-                "frames that come back are measured where they are sent; leave out `measure`",
+                "frames that come back are measured where they are sent; leave out `.measure`",
             ),
             (
                 "round_trip",
                 job.round_trip && job.sign == Sign::Never,
-                "what comes back is told by its signature; leave out `sign: never`",
+                "what comes back is told by its signature; leave out `.sign: never`",
             ),
             ("resolve", job.resolve && !sends, "on which interface is the next hop? Say where frames leave"),
             (
@@ -351,22 +355,22 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             (
                 "only_side",
                 job.only_side.is_some() && (job.sides.is_none() || two == 2),
-                "it is sent by one link, and `sides` says which frames it has",
+                "it is sent by one link, and `.sides` says which frames it has",
             ),
             (
                 "speed",
                 job.rate.is_some() && job.speed.is_some(),
-                "it goes without `rate`, which says how fast whatever the capture says",
+                "it goes without `.rate`, which says how fast whatever the capture says",
             ),
             (
                 "write",
                 job.write.is_some() && (two > 0 || job.round_trip || job.cores.is_some()),
-                "into a file, frames leave by no interface: leave out `links`, `round_trip` and `cores`",
+                "into a file, frames leave by no interface: leave out `.links`, `.round_trip` and `.cores`",
             ),
             (
                 "round_trip",
                 job.round_trip && job.links.iter().any(|link| link.measure.is_some()),
-                "frames that come back are measured where they are sent; leave out `measure`",
+                "frames that come back are measured where they are sent; leave out `.measure`",
             ),
         ],
     )?;
@@ -381,24 +385,24 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
 }
 
 pub(crate) fn live(job: &Live) -> Result<(), Contradiction> {
-    hold("", &[("all", job.all && job.flow.is_some(), "leave out `flow`, which names one connection")])
+    hold("", &[("all", job.all && job.flow.is_some(), "leave out `.flow`, which names one connection")])
 }
 
 fn edits(edits: &Edits) -> Result<(), Contradiction> {
     let (no_tag, no_fuzz) = (edits.vlan_add.is_none(), edits.fuzz_seed.is_none());
-    let tag = "there is no tag to have it: give `vlan_add`";
+    let tag = "there is no tag to have it: give `.vlan_add`";
     hold(
         "edits.",
         &[
             (
                 "keep_mac_bytes",
                 edits.keep_mac_bytes.is_some() && edits.scramble_mac.is_none(),
-                "nothing is scrambled: give `scramble_mac`",
+                "nothing is scrambled: give `.scramble_mac`",
             ),
             ("vlan_priority", edits.vlan_priority.is_some() && no_tag, tag),
             ("vlan_dei", edits.vlan_dei.is_some() && no_tag, tag),
             ("vlan_kind", edits.vlan_kind.is_some() && no_tag, tag),
-            ("fuzz_factor", edits.fuzz_factor.is_some() && no_fuzz, "nothing is damaged: give `fuzz_seed`"),
+            ("fuzz_factor", edits.fuzz_factor.is_some() && no_fuzz, "nothing is damaged: give `.fuzz_seed`"),
         ],
     )
 }
@@ -407,12 +411,12 @@ fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
     hold(
         path,
         &[
-            ("jitter", faults.jitter.is_some() && faults.delay.is_none(), "it is of a `delay`: give one"),
-            ("keep_order", faults.keep_order && faults.jitter.is_none(), "it is of a `jitter`: give one"),
+            ("jitter", faults.jitter.is_some() && faults.delay.is_none(), "it is of a `.delay`: give one"),
+            ("keep_order", faults.keep_order && faults.jitter.is_none(), "it is of a `.jitter`: give one"),
             (
                 "copies",
                 faults.copies.is_some() && faults.duplicate.is_none(),
-                "nothing is copied: give `duplicate`",
+                "nothing is copied: give `.duplicate`",
             ),
             (
                 "copies",
@@ -422,12 +426,12 @@ fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
             (
                 "reorder_by",
                 faults.reorder_by.is_some() && faults.reorder.is_none(),
-                "nothing is put back: give `reorder`",
+                "nothing is put back: give `.reorder`",
             ),
             (
                 "mend_checksum",
                 faults.mend_checksum && faults.corrupt.is_none(),
-                "nothing is damaged: give `corrupt`",
+                "nothing is damaged: give `.corrupt`",
             ),
         ],
     )
@@ -440,32 +444,32 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             (
                 "back",
                 bench.back.is_some() && !bench.both_ways,
-                "nothing is sent back: give `both_ways: true`",
+                "nothing is sent back: give `.both_ways: true`",
             ),
             (
                 "back",
                 bench.back.is_some() && bench.what.is_none(),
-                "it goes with `what`, which says what is sent there",
+                "it goes with `.what`, which says what is sent there",
             ),
             (
                 "plugin",
                 bench.plugin.is_some() && bench.what.is_some(),
-                "it says what is sent, and so does `what`: leave one of them out",
+                "it says what is sent, and so does `.what`: leave one of them out",
             ),
             (
                 "plugin",
                 bench.plugin.is_some() && bench.pattern == Pattern::Mesh,
-                "what each port of a mesh sends to every other is an expression: leave it out, or `pattern`",
+                "what each port of a mesh sends to every other is an expression: leave it out, or `.pattern`",
             ),
             (
                 "plugin",
                 bench.plugin.is_some() && !bench.gateway.is_empty(),
-                "its frames have addresses of their own; leave out `gateway`",
+                "its frames have addresses of their own; leave out `.gateway`",
             ),
             (
                 "gateway",
                 !bench.gateway.is_empty() && bench.what.is_some(),
-                "frames of `what` have the addresses that stand there; leave one of them out",
+                "frames of `.what` have the addresses that stand there; leave one of them out",
             ),
             (
                 "both_ways",
@@ -480,7 +484,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             (
                 "links",
                 bench.lab.is_none() && bench.links.is_empty(),
-                "between which ports? `links: [{on: eth1, measure: eth2}]`, or try it in a lab: `lab: {}`",
+                "between which ports? `.links: [{on: eth1, measure: eth2}]`, or try it in a lab: `.lab: {}`",
             ),
         ],
     )?;
@@ -503,9 +507,9 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
 
 /// A lab: in a mesh its ports are all of it, and else pairs.
 fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
-    let (free, what) = (lab.bottleneck.is_none(), "it is of a `bottleneck`: give one");
+    let (free, what) = (lab.bottleneck.is_none(), "it is of a `.lab.bottleneck`: give one");
     let own = lab.impair.is_some();
-    let instead = "the device with faults is another one; leave out `impair`, or say its loss there";
+    let instead = "the device with faults is another one; leave out `.lab.impair`, or say its loss there";
     hold(
         path,
         &[
@@ -521,12 +525,12 @@ fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
             (
                 "ports",
                 !mesh && lab.ports.is_some_and(|ports| ports % 2 == 1),
-                "in pairs there is an even number of them; make it even, or send in a mesh: `pattern: mesh`",
+                "in pairs there is an even number of them; make it even, or send in a mesh: `.pattern: mesh`",
             ),
             (
                 "ports",
                 own && (lab.ports.is_some() || mesh),
-                "the device with faults has two ports; leave out `impair`, or several ports",
+                "the device with faults has two ports; leave out `.lab.impair`, or several ports",
             ),
         ],
     )?;
@@ -545,7 +549,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             ("plugin", bench.plugin.is_some(), "the frames of this search are its own: leave it out"),
             ("both_ways", bench.both_ways, "flows are sent to a probe and nothing comes back: leave it out"),
             ("pattern", bench.pattern == Pattern::Mesh, "flows are sent by one port: leave it out"),
-            ("lab", lab != Lab::default(), "the probe is all that stands in this lab: `lab: {}`"),
+            ("lab", lab != Lab::default(), "the probe is all that stands in this lab: `.lab: {}`"),
             (
                 "links",
                 in_a_lab && !bench.links.is_empty(),
@@ -554,12 +558,12 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             (
                 "links",
                 !in_a_lab && bench.links.len() != 1,
-                "from which port? `links: [{on: eth1}]`, or try it in a lab: `lab: {}`",
+                "from which port? `.links: [{on: eth1}]`, or try it in a lab: `.lab: {}`",
             ),
             (
                 "links",
                 bench.links.iter().any(|link| link.measure.is_some()),
-                "what arrives is told by the probe's records: leave out `measure`",
+                "what arrives is told by the probe's records: leave out `.measure`",
             ),
             ("warm_up", bench.warm_up.is_some(), "a trial begins with an empty cache: leave it out"),
         ],
@@ -567,12 +571,12 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
     hold(
         "find.flows.",
         &[
-            ("probe", flows.probe.is_some() && !in_a_lab, "a probe is started in a lab only: `lab: {}`"),
-            ("command", flows.command.is_some() && !in_a_lab, "it is run in a lab only: `lab: {}`"),
+            ("probe", flows.probe.is_some() && !in_a_lab, "a probe is started in a lab only: `.lab: {}`"),
+            ("command", flows.command.is_some() && !in_a_lab, "it is run in a lab only: `.lab: {}`"),
             (
                 "command",
                 flows.command.is_some() && flows.probe.is_some(),
-                "one probe at a time: leave out `probe`",
+                "one probe at a time: leave out `.probe`",
             ),
             (
                 "collect",
@@ -582,14 +586,14 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             (
                 "collect",
                 flows.collect.is_none() && !in_a_lab,
-                "where does the probe send its records? `collect: 0.0.0.0:2055`",
+                "where does the probe send its records? `.collect: 0.0.0.0:2055`",
             ),
             ("packets_per_flow", !(1..=10_000).contains(&flows.packets_per_flow()), "give 1 to 10000"),
             ("confirm", flows.confirm == Some(0), "give 1 or more"),
             (
                 "rates",
                 !flows.rates.is_empty() && (search.max.is_some() || search.min.is_some()),
-                "rates that are given are not searched for: leave out `max` and `min`",
+                "rates that are given are not searched for: leave out `.max` and `.min`",
             ),
             (
                 "rates",
@@ -686,14 +690,17 @@ mod tests {
                 "kind: search, find: {burst: {repetitions: 0}}, bench: {lab: {}}",
                 "find.burst.repetitions: give 1 or more",
             ),
-            ("kind: trial, rate: 5pps, bench: {lab: {queue: 5}}", "bench.lab.queue: it is of a `bottleneck`"),
+            (
+                "kind: trial, rate: 5pps, bench: {lab: {queue: 5}}",
+                "bench.lab.queue: it is of a `.lab.bottleneck`",
+            ),
             (
                 "kind: search, find: loss, bench: {lab: {impair: {keep_order: true}}}",
-                "bench.lab.impair.keep_order: it is of a `jitter`",
+                "bench.lab.impair.keep_order: it is of a `.jitter`",
             ),
             (
                 "kind: search, find: throughput, bench: {lab: {}, what: ipv4, gateway: ['02:00:00:00:00:01']}",
-                "bench.gateway: frames of `what`",
+                "bench.gateway: frames of `.what`",
             ),
         ] {
             for (file, path) in [

@@ -241,7 +241,7 @@ impl Kind for Cloning {
                     self.capture != CloneCapture::PacketSocket && self.on.is_none(),
                     "it says how an interface's frames are had, and there is none; leave it out",
                 ),
-                ("captures", captures && live, "it copies what arrives at `on`, or captures; leave out one"),
+                ("captures", captures && live, "it copies what arrives at `.on`, or captures; leave out one"),
                 (
                     "listen",
                     listens && (live || captures),
@@ -255,7 +255,7 @@ impl Kind for Cloning {
                 (
                     "key",
                     !listens && self.key.is_some(),
-                    "only captures on other hosts show a key; leave it out, or give `listen`",
+                    "only captures on other hosts show a key; leave it out, or give `.listen`",
                 ),
                 (
                     "server",
@@ -270,12 +270,12 @@ impl Kind for Cloning {
                 (
                     "client_addresses",
                     self.client_addresses && self.source_prefix.is_some(),
-                    "copies come from their clients' addresses or from `source_prefix`; leave out one",
+                    "copies come from their clients' addresses or from `.source_prefix`; leave out one",
                 ),
                 (
                     "test_address",
                     self.test_address.is_some() && !self.client_addresses,
-                    "only with `client_addresses` a connection is tried through a tunnel: leave it out",
+                    "only with `.client_addresses` a connection is tried through a tunnel: leave it out",
                 ),
                 (
                     "source_prefix",
@@ -285,22 +285,22 @@ impl Kind for Cloning {
                 (
                     "copies",
                     self.client_addresses && self.copies.is_some_and(|copies| copies > 1.0),
-                    "with `client_addresses` a client's address and port are one copy's: leave it out, or give at most 1",
+                    "with `.client_addresses` a client's address and port are one copy's: leave it out, or give at most 1",
                 ),
                 (
                     "noise_target",
                     self.client_addresses && self.noise_target.is_some(),
-                    "with `client_addresses` there is a tunnel to one target: leave it out",
+                    "with `.client_addresses` there is a tunnel to one target: leave it out",
                 ),
                 (
                     "vni",
                     self.vni.is_some_and(|vni| !self.client_addresses || vni == 0 || vni >= 1 << 24),
-                    "give a number from 1 to 16777215, with `client_addresses`",
+                    "give a number from 1 to 16777215, with `.client_addresses`",
                 ),
                 (
                     "tunnel_port",
                     self.tunnel_port.is_some_and(|port| !self.client_addresses || port == 0),
-                    "give a UDP port, with `client_addresses`",
+                    "give a UDP port, with `.client_addresses`",
                 ),
                 ("copies", copies, "give a number of copies above 0, at most 1000: 4, 1.3, 0.5"),
                 (
@@ -311,7 +311,7 @@ impl Kind for Cloning {
                 (
                     "idle_time",
                     self.idle_time.is_some() && self.adopt != Adopt::Idle,
-                    "only `adopt` idle waits for silence; leave it out, or give `adopt` idle",
+                    "only `.adopt` idle waits for silence; leave it out, or give `.adopt` idle",
                 ),
                 ("gap_time", zero(&self.gap_time), "segments come out of order: give it more, such as 3s"),
                 (

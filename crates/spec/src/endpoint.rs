@@ -470,7 +470,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "transactions",
                 job.transactions.is_some() && opens,
-                "connection-rate ends by time; give `duration`",
+                "connection-rate ends by time; give `.duration`",
             ),
             ("spin", job.spin && opens, "connection-rate waits for many at once; leave it out"),
             ("burst", job.burst == Some(0), "it is at least 1: transactions in flight"),
@@ -479,7 +479,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "iterations",
                 job.iterations.is_some() && job.confidence.is_none(),
-                "it goes with `confidence` only",
+                "it goes with `.confidence` only",
             ),
             ("iterations", job.iterations.is_some_and(|most| !(3..=1000).contains(&most)), "it is 3 to 1000"),
             (
@@ -492,13 +492,13 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "bytes",
                 job.bytes.is_some() && test == Test::LatencyUnderLoad,
-                "this test ends by time; give `duration`",
+                "this test ends by time; give `.duration`",
             ),
             ("transactions", job.transactions.is_some() && !test.transacts(), no_transactions),
             (
                 "transactions",
                 job.transactions.is_some() && test == Test::LatencyUnderLoad,
-                "this test ends by time; give `duration`",
+                "this test ends by time; give `.duration`",
             ),
             ("transactions", zero(&job.transactions), "it is at least 1"),
             ("duration", job.duration.as_deref().is_some_and(Duration::is_zero), "it is longer than 0"),
@@ -533,7 +533,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "rate",
                 matches!(rate, Some(EndpointRate::Bits(bits)) if *bits < job.parallel.unwrap_or(1).into()),
-                "it is less than a bit a second for each connection: more, or fewer of them by `parallel`",
+                "it is less than a bit a second for each connection: more, or fewer of them by `.parallel`",
             ),
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
@@ -541,7 +541,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "method",
                 job.method == SendMethod::Zerocopy && job.mptcp,
-                "Multipath TCP has no MSG_ZEROCOPY: leave out `mptcp`, or take another way",
+                "Multipath TCP has no MSG_ZEROCOPY: leave out `.mptcp`, or take another way",
             ),
             ("receive_method", job.receive_method != ReceiveMethod::Read && !test.streams(), no_stream),
             (
@@ -556,12 +556,12 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "batch",
                 job.gso && job.batch.is_some_and(|batch| batch > 64),
-                "with `gso` it is 1 to 64: the kernel cuts no more out of a buffer",
+                "with `.gso` it is 1 to 64: the kernel cuts no more out of a buffer",
             ),
             (
                 "batch",
                 job.gso && job.batch.is_some_and(|batch| u64::from(batch).saturating_mul(size) > 65_507),
-                "with `gso` a call has 65507 bytes at most: less of them, or a smaller `size`",
+                "with `.gso` a call has 65507 bytes at most: less of them, or a smaller `.size`",
             ),
             ("send_buffer", large(&job.send_buffer, 1 << 30), "it is at most 1 GiB"),
             ("receive_buffer", large(&job.receive_buffer, 1 << 30), "it is at most 1 GiB"),
@@ -586,7 +586,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "transactions",
                 open_loop && job.transactions.is_some() && job.duration.is_some(),
-                "there is one end: leave out `duration`",
+                "there is one end: leave out `.duration`",
             ),
         ],
     )

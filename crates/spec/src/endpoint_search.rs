@@ -209,7 +209,7 @@ fn check(job: &EndpointSearch) -> Result<(), Contradiction> {
     let ports = job.lab.as_ref().is_some_and(|lab| lab.ports.is_some());
     let given = |size: &Option<Written<u64>>| size.is_some() && of_buffers;
     let varied = "that is what is varied; leave it out";
-    let none = "a trial ends by time; give `duration`";
+    let none = "a trial ends by time; give `.duration`";
     let unix = e.host.starts_with("unix:");
     hold(
         "endpoint.",
@@ -217,7 +217,7 @@ fn check(job: &EndpointSearch) -> Result<(), Contradiction> {
             (
                 "host",
                 e.host.is_empty() && !in_lab,
-                "where is the server? Name HOST or HOST:PORT; or `lab`, to try it without any",
+                "where is the server? Name HOST or HOST:PORT; or `.lab`, to try it without any",
             ),
             ("host", !e.host.is_empty() && in_lab, "in a lab both ends are there; leave it out"),
             ("host", unix && of_buffers, "a Unix socket has no receive buffer; name a host"),
@@ -281,7 +281,7 @@ fn check(job: &EndpointSearch) -> Result<(), Contradiction> {
                     ("percentile", !(50.0..=100.0).contains(&percentile), "it is 50 to 100"),
                     ("max", no_rate(&find.max), tps),
                     ("min", no_rate(&find.min), tps),
-                    ("min", empty, "it is less than `max`"),
+                    ("min", empty, "it is less than `.max`"),
                     (
                         "precision",
                         !(precision > 0.0 && precision < 1.0),
