@@ -309,7 +309,7 @@ mod tests {
         for (file, says) in [
             ("kind: measure\non: a\n", "schema: it is missing: write `schema: netdyno.job/1`"),
             ("schema: netdyno.job/2\n", "`netdyno.job/2` is of another version"),
-            ("schema: netdyno.report/1\n", "is not `netdyno.job/1`"),
+            ("schema: netdyno.report/2\n", "is not `netdyno.job/1`"),
             ("schema: netdyno.job/1\njobs: []\n", "jobs: 0 jobs"),
             ("schema: netdyno.job/1\njobs: 5\n", "jobs: it must be a list"),
             ("schema: netdyno.job/1\nrate: 5\njobs: [5]\n", "rate: there is no such member beside `jobs`"),

@@ -394,23 +394,6 @@ fn a_report_lists_its_sentences_with_their_codes_and_knows_them_when_it_is_read_
     assert_eq!(later.warnings[0], "the clock was set");
 }
 
-/// What an earlier netdyno wrote, byte for byte; nobody writes it anew.
-#[test]
-fn a_result_of_version_1_is_read() {
-    let old = include_str!("../golden/version1.json");
-    assert!(old.contains("\"schema\": \"netdyno.report/1\"") && old.contains("\"offered_frames\""));
-    let (read, expected) = (json::from_str(old).expect("a report"), lossy_replay());
-    // Of its times and its histograms the file holds the first.
-    assert_eq!(
-        read.result.tx.map(|tx| Tx { cores: Vec::new(), departures: None, ..tx }),
-        expected.result.tx.map(|tx| Tx { cores: Vec::new(), departures: None, ..tx })
-    );
-    assert_eq!(read.intervals[0], expected.intervals[0]);
-    assert_eq!(read.schema, SCHEMA);
-    let [said] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
-    assert_eq!((said.code, &**said), (Code::Other, &*expected.warnings[0]));
-}
-
 #[test]
 fn a_remedy_is_told_apart_from_what_is_so_and_survives_being_read() {
     let mut report = lossy_replay();
