@@ -61,7 +61,7 @@ test-drivers: build ## try real drivers and other kernels in emulated machines; 
 	@scripts/setup drivers
 	@scripts/test-drivers $(ARGS)
 
-lint: ## check formatting, lints, shell scripts and dependencies (after scripts/setup test)
+lint: ## check formatting, lints, shell scripts, documents and dependencies (after scripts/setup test)
 	@scripts/lint
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (5)

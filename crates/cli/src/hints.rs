@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(told("dns.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0]).as_deref(), Some(capture));
         assert!(told("x", &[0x0a, 0x0d, 0x0d, 0x0a]).expect("told").contains("netdyno replay x"));
         assert!(told("x.pcap.gz", &[0x1f, 0x8b]).expect("told").contains("netdyno replay x.pcap.gz"));
-        let result = told("result.json", b"{\n  \"schema\": \"netdyno.report/1\",").expect("told");
+        let result = told("result.json", b"{\n  \"schema\": \"netdyno.report/2\",").expect("told");
         assert_eq!(
             result,
             "result.json is a result, not a job: netdyno rerun result.json runs its job again"

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Report, SCHEMA};
-use crate::version1;
 
 /// Why a text is not a report this version reads.
 #[derive(Debug, thiserror::Error)]
@@ -66,10 +65,10 @@ fn read(report: Result<Report, serde_json::Error>) -> Result<Report, ReadError> 
     Ok(report)
 }
 
-/// Reads what [`to_string`] wrote, by this version or version 1.
+/// Reads what [`to_string`] wrote.
 ///
 /// # Errors
-/// That the text is no JSON, is no report, or is one of a version to come; each with where.
+/// That the text is no JSON, is no report, or is one of another version; each with where.
 pub fn from_str(text: &str) -> Result<Report, ReadError> {
     #[derive(Deserialize)]
     struct Head {
@@ -78,12 +77,6 @@ pub fn from_str(text: &str) -> Result<Report, ReadError> {
     let head: Head = serde_json::from_str(text).map_err(ReadError::NotJson)?;
     match head.schema {
         Some(schema) if schema == SCHEMA => read(serde_json::from_str(text)),
-        Some(schema) if schema == version1::SCHEMA => {
-            let mut value: serde_json::Value = serde_json::from_str(text).map_err(ReadError::NotJson)?;
-            version1::renew(&mut value);
-            // Of text, as above: from values all that reads a report would be compiled once more.
-            read(serde_json::from_str(&value.to_string()))
-        }
         Some(found) if found.starts_with("netdyno.report/") => {
             Err(ReadError::OtherVersion { found: crate::units::printable(&found) })
         }

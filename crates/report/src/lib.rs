@@ -45,7 +45,6 @@ pub mod store;
 mod table;
 pub mod text;
 pub mod units;
-mod version1;
 
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;

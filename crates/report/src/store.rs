@@ -267,8 +267,6 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
         "\"schema\": \"netdyno.compare/",
         html::GENERATOR,
         "start_ns,end_ns,intended_frames,",
-        // As in version 1.
-        "start_ns,end_ns,offered_frames,",
         "trial,part,stage,",
         csv::FIGURES_HEADER,
         // As it was before names stood behind values.

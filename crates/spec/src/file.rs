@@ -275,6 +275,26 @@ mod tests {
         }
     }
 
+    /// docs/jobs.md: a row for each kind, in their order, whose example is a whole job.
+    #[test]
+    fn the_documents_list_each_kind_with_an_example_that_is_read() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jobs.md"))
+            .expect("the page");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| `kind` |")).skip(2);
+        let mut listed = Vec::new();
+        for row in rows.take_while(|line| line.starts_with("| ")) {
+            let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+            let [kind, _, _, example] = cells[..] else { panic!("{row}") };
+            let kind = kind.trim_matches('`');
+            let members: Vec<&str> = example.split('`').skip(1).step_by(2).collect();
+            let text = format!("{{schema: netdyno.job/1, kind: {kind}, {}}}", members.join(", "));
+            let file = File::read(&text, "docs/jobs.md").unwrap_or_else(|error| panic!("{row}: {error}"));
+            assert_eq!(file.jobs[0].kind(), kind);
+            listed.push(kind);
+        }
+        assert_eq!(listed, Job::KINDS);
+    }
+
     #[test]
     fn what_is_wrong_is_named_by_its_path() {
         let jobs =
@@ -309,7 +329,7 @@ mod tests {
         for (file, says) in [
             ("kind: measure\non: a\n", "schema: it is missing: write `schema: netdyno.job/1`"),
             ("schema: netdyno.job/2\n", "`netdyno.job/2` is of another version"),
-            ("schema: netdyno.report/1\n", "is not `netdyno.job/1`"),
+            ("schema: netdyno.report/2\n", "is not `netdyno.job/1`"),
             ("schema: netdyno.job/1\njobs: []\n", "jobs: 0 jobs"),
             ("schema: netdyno.job/1\njobs: 5\n", "jobs: it must be a list"),
             ("schema: netdyno.job/1\nrate: 5\njobs: [5]\n", "rate: there is no such member beside `jobs`"),

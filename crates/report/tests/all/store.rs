@@ -40,18 +40,6 @@ fn an_earlier_report_is_replaced() {
 }
 
 #[test]
-fn a_report_of_version_1_is_replaced() {
-    let tmp = tempfile::tempdir().expect("a temporary folder");
-    fs::write(tmp.path().join("result.json"), include_str!("../golden/version1.json")).expect("written");
-    let rows = "start_ns,end_ns,offered_frames,offered_frames_per_second,tx_frames\n0,1000,1,1000000,1\n";
-    fs::write(tmp.path().join("intervals.csv"), rows).expect("written");
-    write_dir(&lossy_replay(), tmp.path()).expect("replaced");
-    assert_eq!(read(tmp.path()).expect("read"), lossy_replay());
-    let rows = fs::read_to_string(tmp.path().join("intervals.csv")).expect("the intervals");
-    assert!(rows.starts_with("start_ns,end_ns,intended_frames,"), "{rows}");
-}
-
-#[test]
 fn a_file_that_is_not_ours_is_left_alone() {
     for name in ["result.json", "figures.csv", "intervals.csv", "report.html"] {
         let tmp = tempfile::tempdir().expect("a temporary folder");

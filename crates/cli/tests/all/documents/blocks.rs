@@ -285,6 +285,7 @@ pub fn pages(root: &Path) -> Vec<String> {
     for folder in [
         "docs",
         "docs/benchmarks",
+        "docs/design",
         "examples",
         "examples/containerlab",
         "examples/kubernetes",
