@@ -105,7 +105,7 @@ pub struct Setup {
     pub priority: engine::Priority,
     /// What is known before the run.
     pub warnings: Warnings,
-    /// Why captures were not sent to their ends.
+    /// Why captures were not sent to their ends: each falls short as `capture-damaged`.
     pub damage: Vec<String>,
     /// Frames of each side captured shorter than they were, of how many in all.
     pub truncated: ([u64; 2], u64),

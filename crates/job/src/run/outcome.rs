@@ -149,7 +149,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     }
     ports::fill_tx(report, run);
     for why in &setup.damage {
-        report.result.verdict.fall_short(Code::CountersDisagree, why);
+        report.result.verdict.fall_short(Code::CaptureDamaged, why);
     }
     stream_notes(&setup.job, report);
 }
