@@ -61,14 +61,14 @@ pub const FIGURES_HEADER: &str = "figure,value,unit,better,name,meaning";
 pub fn figures(report: &Report) -> String {
     let mut out = format!("{FIGURES_HEADER}\n");
     for measured in figure::of(report) {
-        let Measured { figure, value, .. } = &measured;
+        let Measured { figure, value, unit, .. } = &measured;
         let better = match figure.better {
             Some(Better::Higher) => "higher",
             Some(Better::Lower) => "lower",
             None => "",
         };
         let (value, name) = (value.to_string(), text(&measured.label()));
-        let cells = [figure.key, &value, figure.unit.name(), better, &name, &text(figure.meaning)];
+        let cells = [figure.key, &value, unit.name(), better, &name, &text(figure.meaning)];
         out += &cells.join(",");
         out.push('\n');
     }

@@ -9,7 +9,7 @@ use crate::model::{Interval, Report};
 use crate::sections::ALL;
 use crate::units;
 
-/// What a figure counts.
+/// What the values of a figure are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -17,6 +17,12 @@ pub enum Unit {
     FramesPerSecond,
     /// Bits per second.
     BitsPerSecond,
+    /// Flows per second.
+    FlowsPerSecond,
+    /// Other events per second: transactions, datagrams, flow records.
+    PerSecond,
+    /// Bytes.
+    Bytes,
     /// Nanoseconds.
     Ns,
     /// Seconds.
@@ -35,6 +41,10 @@ impl Unit {
         let text = match self {
             Unit::FramesPerSecond => units::frame_rate(size),
             Unit::BitsPerSecond => units::bit_rate(size),
+            Unit::FlowsPerSecond => units::flow_rate(size),
+            Unit::PerSecond => units::event_rate(size),
+            // In full: a frame of 1,518 bytes is not one of 1.52 kB.
+            Unit::Bytes => format!("{} B", units::count(size.round() as u64)),
             Unit::Ns => units::time(size.round() as u64),
             Unit::Seconds => units::time((size * 1e9).round() as u64),
             Unit::Ratio => units::percent(size),
@@ -48,6 +58,9 @@ impl Unit {
         match self {
             Unit::FramesPerSecond => "frames_per_second",
             Unit::BitsPerSecond => "bits_per_second",
+            Unit::FlowsPerSecond => "flows_per_second",
+            Unit::PerSecond => "per_second",
+            Unit::Bytes => "bytes",
             Unit::Ns => "ns",
             Unit::Seconds => "seconds",
             Unit::Ratio => "ratio",
@@ -82,6 +95,8 @@ pub struct Figure {
     pub key: &'static str,
     /// For people, behind its value or as a heading: "duplicated".
     pub name: &'static str,
+    /// For people, where it stands by itself: "frames duplicated".
+    pub label: &'static str,
     /// What its values are in.
     pub unit: Unit,
     /// How its metric behaves.
@@ -92,13 +107,16 @@ pub struct Figure {
     pub meaning: &'static str,
 }
 
-/// Declares figures: the doc comment is the meaning.
+/// Declares figures: the doc comment is the meaning. A name that is no whole phrase has its label behind `as`. `Gauge` is a count
+/// that may fall, `Size` a number of bytes that may.
 macro_rules! figures {
-    ($($(#[doc = $meaning:literal])+ $figure:ident = $key:literal, $name:literal, $unit:ident $(, $better:ident)?;)+) => {
+    ($($(#[doc = $meaning:literal])+
+    $figure:ident = $key:literal, $name:literal $(as $label:literal)?, $unit:ident $(, $better:ident)?;)+) => {
         $($(#[doc = $meaning])+
         pub static $figure: $crate::figure::Figure = $crate::figure::Figure {
             key: $key,
             name: $name,
+            label: $crate::figure::figures!(@label $name $($label)?),
             unit: $crate::figure::figures!(@unit $unit),
             kind: $crate::figure::figures!(@kind $unit),
             better: $crate::figure::figures!(@better $($better)?),
@@ -107,9 +125,13 @@ macro_rules! figures {
         /// All of them; [`crate::sections::DECLARED`] has those of all parts.
         pub(crate) static DECLARED: &[&$crate::figure::Figure] = &[$(&$figure),+];
     };
+    (@label $name:literal) => { $name };
+    (@label $name:literal $label:literal) => { $label };
     (@unit Gauge) => { $crate::figure::Unit::Count };
+    (@unit Size) => { $crate::figure::Unit::Bytes };
     (@unit $unit:ident) => { $crate::figure::Unit::$unit };
     (@kind Count) => { $crate::figure::Kind::Counter };
+    (@kind Bytes) => { $crate::figure::Kind::Counter };
     (@kind $unit:ident) => { $crate::figure::Kind::Gauge };
     (@better) => { None };
     (@better $better:ident) => { Some($crate::figure::Better::$better) };
@@ -119,17 +141,13 @@ pub(crate) use figures;
 impl Figure {
     /// Its value in a result.
     pub(crate) fn is(&'static self, value: f64) -> Measured {
-        Measured { figure: self, name: None, value, within: Within::Nothing, of: None, listed: false }
+        let unit = self.unit;
+        Measured { figure: self, name: None, unit, value, within: Within::Nothing, of: None, listed: false }
     }
 
     /// The same of a count, or of nanoseconds.
     pub(crate) fn count(&'static self, value: u64) -> Measured {
         self.is(value as f64)
-    }
-
-    /// For people, where it stands by itself: "frames duplicated".
-    pub fn label(&self) -> String {
-        if self.key.ends_with("_frames") { format!("frames {}", self.name) } else { self.name.to_owned() }
     }
 }
 
@@ -151,6 +169,8 @@ pub(crate) struct Measured {
     pub figure: &'static Figure,
     /// Where a result may have several of them: "64 bytes: lost at 10 kpps".
     pub name: Option<String>,
+    /// That of the declaration, unless the result says what the value is in.
+    pub unit: Unit,
     pub value: f64,
     pub within: Within,
     /// Compared as a share of so many.
@@ -176,9 +196,14 @@ impl Measured {
         Measured { name: Some(name), ..self }
     }
 
+    /// In another unit than the one that is declared.
+    pub fn in_unit(self, unit: Unit) -> Measured {
+        Measured { unit, ..self }
+    }
+
     /// "3 duplicated", if it is listed.
     pub fn fact(&self) -> Option<String> {
-        self.listed.then(|| format!("{} {}", self.figure.unit.show(self.value), self.figure.name))
+        self.listed.then(|| format!("{} {}", self.unit.show(self.value), self.figure.name))
     }
 
     /// For people.
@@ -188,7 +213,7 @@ impl Measured {
 
     /// For people, where it stands by itself, as in figures.csv.
     pub fn label(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.figure.label())
+        self.name.clone().unwrap_or_else(|| self.figure.label.to_owned())
     }
 }
 
@@ -223,13 +248,58 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_has_the_unit_that_its_key_says() {
+        let said = [
+            ("frames_per_second", Unit::FramesPerSecond),
+            ("bits_per_second", Unit::BitsPerSecond),
+            ("flows_per_second", Unit::FlowsPerSecond),
+            ("_per_second", Unit::PerSecond),
+            ("_bytes", Unit::Bytes),
+            ("_frame_size", Unit::Bytes),
+            ("_ratio", Unit::Ratio),
+            ("_ns", Unit::Ns),
+            ("_frames", Unit::Count),
+        ];
+        for figure in crate::sections::declared() {
+            if let Some((_, unit)) = said.iter().find(|(end, _)| figure.key.ends_with(end)) {
+                assert_eq!(figure.unit, *unit, "{}", figure.key);
+            }
+            // What is per second may fall.
+            let rate = matches!(
+                figure.unit,
+                Unit::FramesPerSecond | Unit::BitsPerSecond | Unit::FlowsPerSecond | Unit::PerSecond
+            );
+            assert!(!rate || figure.kind == Kind::Gauge, "{}", figure.key);
+            assert!(!rate || figure.key.ends_with("_per_second") || figure.key.ends_with("throughput"));
+        }
+        assert_eq!(Unit::Bytes.show(1518.0), "1,518 B");
+        assert_eq!((Unit::PerSecond.show(9512.4), Unit::PerSecond.name()), ("9,512/s".to_owned(), "per_second"));
+    }
+
+    #[test]
+    fn a_label_is_a_whole_phrase_and_of_one_figure() {
+        let mut seen = BTreeSet::new();
+        for figure in crate::sections::declared() {
+            let words: Vec<&str> = figure.label.split_whitespace().collect();
+            let twice = words.windows(2).any(|pair| pair.first() == pair.last());
+            assert!(!twice, "{}: {}", figure.key, figure.label);
+            assert!(seen.insert(figure.label), "{}: {}", figure.key, figure.label);
+            // What is counted is said: a participle alone is none.
+            let participle = |word: &str| ["sent", "lost", "received", "found", "late", "failed"].contains(&word);
+            assert!(words.first().is_some_and(|word| !participle(word)), "{}: {}", figure.key, figure.label);
+            let of_frames = figure.key.ends_with("_frames");
+            assert!(!of_frames || words.contains(&"frames"), "{}: {}", figure.key, figure.label);
+        }
+    }
+
+    #[test]
     fn a_declaration_has_all_that_others_show() {
         assert_eq!((DUPLICATED.key, DUPLICATED.kind), ("duplicated_frames", Kind::Counter));
         assert_eq!((DUPLICATED.better, DUPLICATED.unit), (Some(Better::Lower), Unit::Count));
         assert_eq!(DUPLICATED.meaning, "Signed frames that had come before.");
-        assert_eq!(DUPLICATED.label(), "frames duplicated");
+        assert_eq!(DUPLICATED.label, "frames duplicated");
         assert_eq!((LOST_FRAMES.kind, LOST_FRAMES.better), (Kind::Gauge, None));
-        assert_eq!(RETRIED_EAGAIN.label(), "retried (EAGAIN)");
+        assert_eq!(RETRIED_EAGAIN.label, "sends retried (EAGAIN)");
         assert_eq!(DUPLICATED.count(3).listed().fact().as_deref(), Some("3 duplicated"));
         assert_eq!(DUPLICATED.count(3).fact(), None);
     }

@@ -18,7 +18,7 @@ pub(super) fn of(report: &Report) -> Vec<Figure> {
     let comparable = |measured: figure::Measured| {
         let name = measured.name().to_owned();
         let (unit, value) = match measured.of {
-            None => (measured.figure.unit, measured.value),
+            None => (measured.unit, measured.value),
             // How many there are says nothing where more frames were received.
             Some(0) => return None,
             Some(all) => (Unit::Ratio, measured.value / all as f64),

@@ -115,7 +115,7 @@ fn offered(report: &Report) -> Vec<Offered> {
         let sent = t.count.saturating_add(t.lost) as f64;
         let due = sent + t.unsent as f64;
         let share = if due > 0.0 { sent / due } else { 1.0 };
-        all.push(Offered { name: "requests", unit: Unit::Count, value: asked * share, asked: Some(asked) });
+        all.push(Offered { name: "requests", unit: Unit::PerSecond, value: asked * share, asked: Some(asked) });
     }
     for stream in endpoint.streams.iter().filter(|stream| stream.datagrams.is_some()) {
         let name = if stream.from_client { "datagrams to the server" } else { "datagrams from the server" };
@@ -132,10 +132,7 @@ fn offered(report: &Report) -> Vec<Offered> {
 impl OfferedLoad {
     /// As text of a side: "5.47 kpps (54.7 % of the 10.0 kpps asked for)".
     fn side(&self, value: f64, asked: Option<f64>) -> String {
-        let show = |value: f64| match self.unit {
-            Unit::Count => units::event_rate(value),
-            unit => unit.show(value),
-        };
+        let show = |value: f64| self.unit.show(value);
         match asked.filter(|asked| *asked > 0.0 && differ(*asked, value, ALIKE)) {
             Some(asked) => {
                 format!(

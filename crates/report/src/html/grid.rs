@@ -97,12 +97,12 @@ impl Facts {
     /// Figures that are listed, each with its meaning for who points at it.
     pub fn figures(&mut self, figures: &[Measured]) {
         for m in figures.iter().filter(|m| m.listed) {
-            let (name, meaning) = (m.figure.label(), m.figure.meaning);
-            let value = m.figure.unit.show(m.value);
+            let (name, meaning) = (m.figure.label, m.figure.meaning);
+            let value = m.unit.show(m.value);
             self.0 += &format!(
                 "<tr title=\"{}\"><td>{}</td><td>{}</td></tr>\n",
                 Esc(meaning),
-                Esc(&name),
+                Esc(name),
                 Esc(&value)
             );
         }

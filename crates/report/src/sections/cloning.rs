@@ -321,9 +321,9 @@ figures! {
     /// Connections to the target that did not come about.
     UNCONNECTED = "clone_failed_connections", "connections that failed", Count, Lower;
     /// Bytes that were said to the target.
-    SENT = "cloned_bytes", "bytes said to the target", Count;
+    SENT = "cloned_bytes", "bytes said to the target", Bytes;
     /// Bytes that were to be said to the target and were not.
-    UNSENT = "clone_unsent_bytes", "bytes not said", Count, Lower;
+    UNSENT = "clone_unsent_bytes", "bytes not said", Bytes, Lower;
     /// Frames that were lost before they could be looked at.
     DROPPED = "clone_dropped_frames", "frames dropped while capturing", Count, Lower;
     /// Answers of the target that differ from the server's.

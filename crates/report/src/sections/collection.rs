@@ -136,7 +136,7 @@ figures! {
     /// Flow records that a collector received.
     RECORDS = "collected_flow_records", "flow records received", Count;
     /// Flow records a second, from the first message to the last.
-    RATE = "collected_flow_records_per_second", "flow records a second", Count, Higher;
+    RATE = "collected_flow_records_per_second", "flow records a second", PerSecond, Higher;
     /// Export messages that the collector itself lost.
     DROPPED = "collector_dropped_messages", "messages lost by the collector", Count, Lower;
     /// Flow records that are missing by the exporters' numbers.

@@ -450,7 +450,7 @@ figures! {
     /// Bits of payload a second that the receiver got, of all directions together.
     THROUGHPUT = "endpoint_throughput", "throughput", BitsPerSecond, Higher;
     /// Transactions a second.
-    TRANSACTION_RATE = "endpoint_transactions_per_second", "transactions a second", Count, Higher;
+    TRANSACTION_RATE = "endpoint_transactions_per_second", "transactions a second", PerSecond, Higher;
     /// Latency that half of the transactions had at most.
     LATENCY_P50 = "endpoint_latency_p50", "transaction latency, p50", Ns, Lower;
     /// Latency that 99 % of the transactions had at most.
@@ -462,7 +462,7 @@ figures! {
     /// Datagrams that were sent and not received.
     DATAGRAMS_LOST = "endpoint_lost_datagrams", "datagrams lost", Count, Lower;
     /// Datagrams a second that were received.
-    DATAGRAM_RATE = "endpoint_datagrams_per_second", "datagrams a second", Count, Higher;
+    DATAGRAM_RATE = "endpoint_datagrams_per_second", "datagrams a second", PerSecond, Higher;
     /// Connections that were to be opened and failed.
     FAILED = "endpoint_failed_connections", "connections failed", Count, Lower;
     /// Segments that this end sent again.

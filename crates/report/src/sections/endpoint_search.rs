@@ -199,13 +199,13 @@ pub struct TransactionsFound {
 
 figures! {
     /// The smallest socket buffer, as asked for, that reaches nearly the best result.
-    BUFFER = "socket_buffer_bytes", "socket buffer", Gauge, Lower;
+    BUFFER = "socket_buffer_bytes", "socket buffer", Size, Lower;
     /// The best result of a sweep over socket buffers, where that is throughput.
     BEST = "socket_buffer_best_bits_per_second", "best throughput", BitsPerSecond, Higher;
     /// What the kernel's own tuning of buffers reached.
     TUNED = "socket_buffer_tuned_bits_per_second", "throughput as the kernel tunes", BitsPerSecond, Higher;
     /// The highest rate of transactions whose latency stays below the bound.
-    RATE = "transactions_in_time_per_second", "transactions in time", Gauge, Higher;
+    RATE = "transactions_in_time_per_second", "transactions in time" as "transactions in time per second", PerSecond, Higher;
 }
 
 fn asked(bytes: Option<u64>) -> String {

@@ -38,7 +38,7 @@ figures! {
     /// Distinct directed 5-tuples among the frames sent.
     FLOWS = "flows", "flows", Count;
     /// New flows a second, over the whole run.
-    RATE = "flows_per_second", "new flows a second", Count;
+    RATE = "flows_per_second", "new flows a second", FlowsPerSecond;
 }
 
 pub(super) struct OfFlows;

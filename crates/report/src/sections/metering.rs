@@ -108,7 +108,7 @@ figures! {
     /// Flow records that ended.
     RECORDS = "flow_records", "flow records", Count;
     /// New flow records a second, over the whole run.
-    RATE = "flow_records_per_second", "new flows a second", Count;
+    RATE = "flow_records_per_second", "new flows a second" as "new flow records a second", PerSecond;
     /// Frames that the kernel lost because the probe was slower.
     DROPPED = "metering_dropped_frames", "frames not metered", Count, Lower;
     /// Flow records that ended and were not sent.

@@ -107,9 +107,9 @@ figures! {
     /// How long after its time each frame was handed to the interface.
     LATENESS = "lateness", "lateness", Ns;
     /// Frames that left more than 100 us late.
-    LATE = "late_frames", "late", Count;
+    LATE = "late_frames", "late" as "frames late", Count;
     /// Frames without the gap that the schedule left before them, of all.
-    BACK_TO_BACK = "back_to_back_ratio", "back to back", Ratio;
+    BACK_TO_BACK = "back_to_back_ratio", "back to back" as "share of frames back to back", Ratio;
 }
 
 pub(super) struct Pace;

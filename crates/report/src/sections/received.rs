@@ -148,31 +148,31 @@ fn arrivals(came: &Rx, sent: &Totals) -> Option<String> {
 figures! {
     /// Frames received over the time that was sent in, or from the first arrival to the last where that is clearly longer or this
     /// job did not send.
-    RECEIVED = "rx_frames_per_second", "received", FramesPerSecond, Higher;
+    RECEIVED = "rx_frames_per_second", "received" as "frames received per second", FramesPerSecond, Higher;
     /// Bits received on layer 2 without FCS, over the same time.
-    RECEIVED_BITS = "rx_bits_per_second", "received, layer 2", BitsPerSecond, Higher;
+    RECEIVED_BITS = "rx_bits_per_second", "received, layer 2" as "bits received per second, layer 2", BitsPerSecond, Higher;
     /// Frames received.
-    FRAMES = "rx_frames", "received", Count;
+    FRAMES = "rx_frames", "received" as "frames received", Count;
     /// Bytes of frames received, without FCS.
-    BYTES = "rx_bytes", "received bytes", Count;
+    BYTES = "rx_bytes", "received bytes" as "bytes received", Bytes;
     /// Frames that did not arrive although they had time to; while a job lasts it falls when they still do.
-    LOST_FRAMES = "lost_frames", "lost", Gauge;
+    LOST_FRAMES = "lost_frames", "lost" as "frames lost", Gauge;
     /// Frames sent and never received, of those sent.
-    LOST = "loss_ratio", "lost", Ratio, Lower;
+    LOST = "loss_ratio", "lost" as "share of frames lost", Ratio, Lower;
     /// The same where what arrived was only counted, and frames of others may stand in for lost ones.
-    LOST_BY_COUNT = "loss_by_count_ratio", "lost, by count only", Ratio, Lower;
+    LOST_BY_COUNT = "loss_by_count_ratio", "lost, by count only" as "share of frames lost, by count only", Ratio, Lower;
     /// Signed frames that had come before.
-    DUPLICATED = "duplicated_frames", "duplicated", Count, Lower;
+    DUPLICATED = "duplicated_frames", "duplicated" as "frames duplicated", Count, Lower;
     /// Signed frames that came after one with a higher sequence number (RFC 4737, section 3).
-    REORDERED = "reordered_frames", "reordered", Count, Lower;
+    REORDERED = "reordered_frames", "reordered" as "frames reordered", Count, Lower;
     /// Frames whose bytes are not those that were sent.
-    CORRUPTED = "corrupted_frames", "corrupted", Count, Lower;
+    CORRUPTED = "corrupted_frames", "corrupted" as "frames corrupted", Count, Lower;
     /// Signed frames with bytes behind the signature, which a device padded or gave a trailer.
-    TRAILED = "trailed_frames", "with bytes behind the signature", Count;
+    TRAILED = "trailed_frames", "with bytes behind the signature" as "frames with bytes behind the signature", Count;
     /// Frames received that this job did not send.
-    FOREIGN = "foreign_frames", "not ours", Count;
+    FOREIGN = "foreign_frames", "not ours" as "frames not ours", Count;
     /// Frames that the receiving machine dropped before they were measured.
-    DROPPED = "dropped_frames", "dropped by the receiver", Count;
+    DROPPED = "dropped_frames", "dropped by the receiver" as "frames dropped by the receiver", Count;
 }
 
 pub(super) struct Received;

@@ -117,25 +117,25 @@ impl Core {
 
 figures! {
     /// Frames sent over the time that was sent in.
-    SENT = "tx_frames_per_second", "sent", FramesPerSecond, Higher;
+    SENT = "tx_frames_per_second", "sent" as "frames sent per second", FramesPerSecond, Higher;
     /// Bits sent on layer 2 without FCS, over the same time.
-    SENT_BITS = "tx_bits_per_second", "sent, layer 2", BitsPerSecond, Higher;
+    SENT_BITS = "tx_bits_per_second", "sent, layer 2" as "bits sent per second, layer 2", BitsPerSecond, Higher;
     /// Frames sent.
-    FRAMES = "tx_frames", "sent", Count;
+    FRAMES = "tx_frames", "sent" as "frames sent", Count;
     /// Bytes of frames sent, without FCS.
-    BYTES = "tx_bytes", "sent bytes", Count;
+    BYTES = "tx_bytes", "sent bytes" as "bytes sent", Bytes;
     /// Frames that the schedule had due.
-    INTENDED = "intended_frames", "intended", Count;
+    INTENDED = "intended_frames", "intended" as "frames intended", Count;
     /// Frames that were due and neither left within 20 ms of grace nor were refused.
-    DUE_NOT_SENT = "due_not_sent_frames", "due and not sent", Count;
+    DUE_NOT_SENT = "due_not_sent_frames", "due and not sent" as "frames due and not sent", Count;
     /// Frames given up after retries.
-    FAILED = "failed_frames", "failed", Count;
+    FAILED = "failed_frames", "failed" as "frames failed", Count;
     /// Frames sent shorter than they should have been, because the capture holds them cut.
-    TRUNCATED = "truncated_frames", "truncated", Count;
+    TRUNCATED = "truncated_frames", "truncated" as "frames truncated", Count;
     /// Sends repeated because the queue of the device was full.
-    RETRIED_ENOBUFS = "retried_enobufs", "retried (ENOBUFS)", Count;
+    RETRIED_ENOBUFS = "retried_enobufs", "retried (ENOBUFS)" as "sends retried (ENOBUFS)", Count;
     /// Sends repeated because the buffer of the socket was full.
-    RETRIED_EAGAIN = "retried_eagain", "retried (EAGAIN)", Count;
+    RETRIED_EAGAIN = "retried_eagain", "retried (EAGAIN)" as "sends retried (EAGAIN)", Count;
 }
 
 pub(super) struct Sent;
