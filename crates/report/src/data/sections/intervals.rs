@@ -1,0 +1,98 @@
+//! The run over time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::totals::Totals;
+use crate::data::model::Report;
+use crate::data::units;
+use crate::render::html::escape::Esc;
+use crate::render::html::grid::{DASH, Grid, first_of};
+
+/// A stretch of the run. Times count from the run's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// When it begins.
+    pub start_ns: u64,
+    /// When it ends.
+    pub end_ns: u64,
+    /// Frames the schedule asked for in this stretch; left out at top speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intended_frames: Option<u64>,
+    /// Frames that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_frames: Option<u64>,
+    /// Bytes of those, layer 2 without FCS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_bytes: Option<u64>,
+    /// Frames that arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_frames: Option<u64>,
+    /// Bytes of those, layer 2 without FCS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_bytes: Option<u64>,
+    /// Frames sent in this stretch that never arrived: by their numbers if all are signed, else by counts of both ends.
+    /// Left out where none was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_frames: Option<u64>,
+    /// Frames that left later than the threshold in `pacing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_frames: Option<u64>,
+    /// The median delay of the frames that arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<u64>,
+    /// The 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<u64>,
+    /// The 99.9th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p999_ns: Option<u64>,
+    /// The longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
+}
+
+impl Interval {
+    /// How long it is, in nanoseconds.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// What was sent in this stretch, when the sender was ours.
+    pub fn tx(&self) -> Option<Totals> {
+        Some(Totals::over(self.tx_frames?, self.tx_bytes.unwrap_or(0), self.duration_ns()))
+    }
+
+    /// What arrived in this stretch, when it was measured.
+    pub fn rx(&self) -> Option<Totals> {
+        Some(Totals::over(self.rx_frames?, self.rx_bytes.unwrap_or(0), self.duration_ns()))
+    }
+
+    /// The rate the schedule asked for in this stretch.
+    pub fn intended_frames_per_second(&self) -> Option<f64> {
+        Some(Totals::over(self.intended_frames?, 0, self.duration_ns()).frames_per_second)
+    }
+}
+
+/// Rows of intervals on the page at most; all of them are in intervals.csv and in the page's data.
+const MOST: usize = 1000;
+
+/// The part of the page that has a row for each.
+pub(crate) fn card(report: &Report) -> String {
+    let mut grid = Grid::new(["from", "to", "intended", "sent", "received", "lost", "late", "p50", "p99"]);
+    for i in report.intervals.iter().take(MOST) {
+        let seconds = |ns: u64| format!("{:.3} s", ns as f64 / 1e9);
+        let maybe = |n: Option<u64>| n.map_or(DASH.into(), units::count);
+        let [intended, sent, received, lost, late] =
+            [i.intended_frames, i.tx_frames, i.rx_frames, i.lost_frames, i.late_frames].map(maybe);
+        let [p50, p99] = [i.latency_p50_ns, i.latency_p99_ns].map(|ns| ns.map_or(DASH.into(), units::time));
+        grid.row(&seconds(i.start_ns), [seconds(i.end_ns), intended, sent, received, lost, late, p50, p99]);
+    }
+    let heading = first_of("Frames in each interval", MOST, report.intervals.len());
+    match grid.card("", true) {
+        card if card.is_empty() => card,
+        card => {
+            format!("<h2>Intervals</h2>\n<details><summary>{}</summary>\n{card}</details>\n", Esc(&heading))
+        }
+    }
+}

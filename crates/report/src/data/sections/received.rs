@@ -1,0 +1,298 @@
+//! What arrived, and what did not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::totals::Totals;
+use super::{Line, Section, is_false};
+use crate::data::figure::{Measured, figures, within};
+use crate::data::model::Report;
+use crate::data::units;
+use crate::render::html::grid::Facts;
+
+/// What arrived at one of two interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RxInterface {
+    /// Where it arrived.
+    pub interface: String,
+    /// The interface whose frames were to arrive here.
+    pub from: String,
+    /// Frames that arrived.
+    pub frames: u64,
+    /// Layer 2 bytes without FCS.
+    pub bytes: u64,
+}
+
+/// What arrived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rx {
+    /// Frames and bytes that arrived, and their rates: over the time that was sent in where this run sent the frames and
+    /// arrivals did not last clearly (2 %) longer, else from the first arrival to the last. Older results have always the
+    /// latter, and no `arrival_span_ns`.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// From the first arrival to the last, and the mean gap behind it. Left out where nothing was sent, and where frames of
+    /// others came as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_span_ns: Option<u64>,
+    /// Frames that arrived more than once, counted from the second time on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicated_frames: Option<u64>,
+    /// Frames that arrived after a later one of their stream (RFC 4737, 3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordered_frames: Option<u64>,
+    /// Frames whose bytes are not those that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_frames: Option<u64>,
+    /// Frames that are none of ours: those that cannot be, where loss is known by count only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_frames: Option<u64>,
+    /// Of those: known by what they are (ARP, IPv6 neighbour and listener discovery, IGMP, LLDP, spanning tree and the like),
+    /// more than the run sent of such. Left out where frames are told apart by their signatures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_frames: Option<u64>,
+    /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_frames: Option<u64>,
+    /// Why nothing follows from frames that are missing here: the meter was detached, or others take frames before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind_because: Option<String>,
+    /// Signed frames that had bytes behind the signature: a device has padded them, or added a trailer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trailed_frames: Option<u64>,
+    /// What arrived at each interface, where two were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<RxInterface>,
+}
+
+/// Frames sent and never received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// How many.
+    pub frames: u64,
+    /// Lost over sent, 0 to 1; 0 when nothing was sent.
+    pub ratio: f64,
+    /// What arrived was only counted, because not every frame was signed: frames of others may stand in for some that were
+    /// lost. Left out when false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_count_only: bool,
+    /// Of how many frames that is so, where the others were signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsigned_frames: Option<u64>,
+    /// Of the lost: frames of a capture to addresses that other frames of it came from, sent into the same port. A device
+    /// that learns addresses passes none of those on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learnt_frames: Option<u64>,
+}
+
+impl Loss {
+    /// `arrived` counts each sent frame at most once (no duplicates, no foreign frames).
+    pub fn between(sent: u64, arrived: u64) -> Self {
+        Self::of(sent.saturating_sub(arrived), sent)
+    }
+
+    /// So many of so many.
+    pub fn of(lost: u64, sent: u64) -> Self {
+        let ratio = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        Self { frames: lost, ratio, ..Self::default() }
+    }
+}
+
+impl Rx {
+    /// Takes rates over the time that was sent in, as those of what was sent are, unless arrivals clearly lasted longer.
+    ///
+    /// A device that loses nothing receives at the rate that was offered: throughput is the rate of the offered stream at which
+    /// as many frames come as were sent (RFC 2544, 26.1; RFC 1242, 3.17). Over a time of their own, equal counts had rates that
+    /// differed by jitter (5,000 and 5,000.10 frames a second), and more seemed to come than was sent; and what came before an
+    /// outage seemed to have come at the full rate. But frames that were handed over at once and stood in a queue did not arrive
+    /// as fast as they were sent: no path may seem faster than it is.
+    pub fn over_sending_time(&mut self, sent: &Totals) {
+        if sent.duration_ns > 0 {
+            let span = self.totals.duration_ns;
+            self.arrival_span_ns = Some(span);
+            if !is_longer(span, sent.duration_ns) {
+                self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+            }
+        }
+    }
+
+    /// Whether its rates are over the time from the first arrival to the last, which those of older results always are.
+    pub(crate) fn is_over_arrivals(&self, sent: &Totals) -> bool {
+        self.totals.duration_ns != sent.duration_ns
+    }
+
+    /// Frames of others arrived, too, perhaps before the first of ours and after the last: the time of arrivals says nothing.
+    pub fn others_came(&mut self, sent: &Totals) {
+        if sent.duration_ns > 0 {
+            self.arrival_span_ns = None;
+            self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+        }
+    }
+}
+
+/// By more than jitter is.
+fn is_longer(span_ns: u64, sending_ns: u64) -> bool {
+    span_ns > sending_ns.saturating_add(sending_ns / 50)
+}
+
+/// Where arrivals lasted longer than was sent: for how long.
+fn longer(report: &Report) -> Option<String> {
+    arrivals(report.result.rx.as_ref()?, &report.result.tx.as_ref()?.totals)
+}
+
+fn arrivals(came: &Rx, sent: &Totals) -> Option<String> {
+    let span = came.arrival_span_ns.filter(|_| came.is_over_arrivals(sent))?;
+    Some(format!("arrivals went on for {}, which received rates are over", units::time(span)))
+}
+
+figures! {
+    /// Frames received over the time that was sent in, or from the first arrival to the last where that is clearly longer or this
+    /// job did not send.
+    RECEIVED = "rx_frames_per_second", "received" as "frames received per second", FramesPerSecond, Higher;
+    /// Bits received on layer 2 without FCS, over the same time.
+    RECEIVED_BITS = "rx_bits_per_second", "received, layer 2" as "bits received per second, layer 2", BitsPerSecond, Higher;
+    /// Frames received.
+    FRAMES = "rx_frames", "received" as "frames received", Count;
+    /// Bytes of frames received, without FCS.
+    BYTES = "rx_bytes", "received bytes" as "bytes received", Bytes;
+    /// Frames that did not arrive although they had time to; while a job lasts it falls when they still do.
+    LOST_FRAMES = "lost_frames", "lost" as "frames lost", Gauge;
+    /// Frames sent and never received, of those sent.
+    LOST = "loss_ratio", "lost" as "share of frames lost", Ratio, Lower;
+    /// The same where what arrived was only counted, and frames of others may stand in for lost ones.
+    LOST_BY_COUNT = "loss_by_count_ratio", "lost, by count only" as "share of frames lost, by count only", Ratio, Lower;
+    /// Signed frames that had come before.
+    DUPLICATED = "duplicated_frames", "duplicated" as "frames duplicated", Count, Lower;
+    /// Signed frames that came after one with a higher sequence number (RFC 4737, section 3).
+    REORDERED = "reordered_frames", "reordered" as "frames reordered", Count, Lower;
+    /// Frames whose bytes are not those that were sent.
+    CORRUPTED = "corrupted_frames", "corrupted" as "frames corrupted", Count, Lower;
+    /// Signed frames with bytes behind the signature, which a device padded or gave a trailer.
+    TRAILED = "trailed_frames", "with bytes behind the signature" as "frames with bytes behind the signature", Count;
+    /// Frames received that this job did not send.
+    FOREIGN = "foreign_frames", "not ours" as "frames not ours", Count;
+    /// Frames that the receiving machine dropped before they were measured.
+    DROPPED = "dropped_frames", "dropped by the receiver" as "frames dropped by the receiver", Count;
+}
+
+pub(super) struct Received;
+
+impl Section for Received {
+    fn figures(&self, report: &Report) -> Vec<Measured> {
+        let mut figures = Vec::new();
+        if let Some(rx) = &report.result.rx {
+            if rx.totals.duration_ns > 0 {
+                let rate = within(report, |i| i.rx().map(|t| t.frames_per_second));
+                figures.push(RECEIVED.is(rx.totals.frames_per_second).with(rate));
+                let bits = within(report, |i| i.rx_bytes.and(i.rx()).map(|t| t.bits_per_second));
+                figures.push(RECEIVED_BITS.is(rx.totals.bits_per_second).with(bits));
+            }
+            figures.push(FRAMES.count(rx.totals.frames));
+            figures.push(BYTES.count(rx.totals.bytes));
+        }
+        if let Some(loss) = report.result.loss {
+            let within = within(report, |i| {
+                let lost = i.lost_frames?;
+                let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
+                (of > 0).then(|| lost as f64 / of as f64)
+            });
+            figures.push(LOST_FRAMES.count(loss.frames));
+            // Frames of others may hide some of what was only counted: that is another figure.
+            let figure = if loss.by_count_only { &LOST_BY_COUNT } else { &LOST };
+            figures.push(figure.is(loss.ratio).with(within));
+        }
+        let Some(rx) = &report.result.rx else { return figures };
+        for (figure, count) in [
+            (&DUPLICATED, rx.duplicated_frames),
+            (&REORDERED, rx.reordered_frames),
+            (&CORRUPTED, rx.corrupted_frames),
+            (&TRAILED, rx.trailed_frames),
+            (&FOREIGN, rx.foreign_frames),
+            (&DROPPED, rx.dropped_frames),
+        ] {
+            figures.extend(count.map(|count| figure.count(count).listed().of(rx.totals.frames)));
+        }
+        figures
+    }
+
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let mut facts: Vec<_> = self.figures(report).iter().filter_map(Measured::fact).collect();
+        facts.extend(longer(report));
+        vec![Line::facts("receiver", facts)]
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        facts.figures(&self.figures(report));
+        facts.maybe("arrivals", longer(report));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rx(frames: u64, span_ns: u64) -> Rx {
+        Rx { totals: Totals::over(frames, frames * 60, span_ns), ..Rx::default() }
+    }
+
+    #[test]
+    fn of_as_many_frames_the_rate_is_that_of_what_was_sent() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
+        for span in [1_999_960_000, 2_000_000_000, 2_000_040_000] {
+            let mut came = rx(10_000, span);
+            came.over_sending_time(&sent);
+            assert_eq!((&came.totals, came.arrival_span_ns), (&sent, Some(span)));
+            assert_eq!(arrivals(&came, &sent), None);
+        }
+        // A single frame has no time of its own, nor has what was not timed.
+        let mut alone = rx(1, 0);
+        alone.over_sending_time(&Totals::over(1, 60, 1_000_000));
+        assert_eq!(alone.totals.frames_per_second, 1000.0);
+        alone.over_sending_time(&Totals::default());
+        assert_eq!(alone.totals.frames_per_second, 1000.0);
+    }
+
+    #[test]
+    fn a_queue_that_is_emptied_after_the_last_frame_was_sent_is_told_and_makes_no_path_faster() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
+        let mut came = rx(10_000, 4_000_000_000);
+        came.over_sending_time(&sent);
+        assert_eq!(came.totals.frames_per_second, 2500.0);
+        assert_eq!(
+            arrivals(&came, &sent).as_deref(),
+            Some("arrivals went on for 4.00 s, which received rates are over")
+        );
+        // As short as it may be: 300 frames that were handed over in 0.2 ms and came in 3.6.
+        let mut came = rx(300, 3_600_000);
+        came.over_sending_time(&Totals::over(300, 18_000, 200_000));
+        assert!(came.totals.frames_per_second < 84_000.0, "{:?}", came.totals);
+    }
+
+    #[test]
+    fn what_came_before_an_outage_did_not_come_all_the_time() {
+        let mut came = rx(5_000, 1_000_000_000);
+        came.over_sending_time(&Totals::over(10_000, 600_000, 2_000_000_000));
+        assert_eq!(came.totals.frames_per_second, 2500.0);
+    }
+
+    #[test]
+    fn beside_frames_of_others_the_time_of_arrivals_says_nothing() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
+        let mut came = rx(10_000, 2_500_000_000);
+        came.over_sending_time(&sent);
+        came.others_came(&sent);
+        assert_eq!((came.totals.frames_per_second, came.arrival_span_ns), (5000.0, None));
+        assert_eq!(arrivals(&came, &sent), None);
+    }
+
+    #[test]
+    fn a_result_of_before_keeps_its_rates() {
+        let old = serde_json::json!({
+            "frames": 10, "bytes": 600, "duration_ns": 999_979_906, "frames_per_second": 10.1,
+            "bits_per_second": 1.0, "bits_per_second_l1": 2.0
+        });
+        let old: Rx = serde_json::from_value(old).expect("readable");
+        assert_eq!((old.totals.frames_per_second, old.arrival_span_ns), (10.1, None));
+        assert_eq!(arrivals(&old, &Totals::over(10, 600, 900_000_000)), None);
+    }
+}

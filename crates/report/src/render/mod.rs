@@ -1,0 +1,16 @@
+//! A result as a person or another program reads it: a summary in text, a page, tables for spreadsheets, tcpreplay's block. All
+//! of it is made from `data` and from nothing else.
+
+pub mod classic;
+pub(crate) mod compare;
+pub mod conclusion;
+pub mod csv;
+pub(crate) mod expected;
+pub mod floor;
+pub mod html;
+pub mod kernel_counters;
+pub mod live;
+mod search_flows;
+pub(crate) mod search_text;
+pub(crate) mod table;
+pub mod text;
