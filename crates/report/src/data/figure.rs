@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::compare::noise::Sample;
 use crate::data::model::{Interval, Report};
-use crate::data::sections::ALL;
+use crate::data::sections;
 use crate::data::units;
 
 /// What the values of a figure are in.
@@ -122,7 +122,7 @@ macro_rules! figures {
             better: $crate::data::figure::figures!(@better $($better)?),
             meaning: concat!($($meaning),+).trim_ascii_start(),
         };)+
-        /// All of them; [`crate::data::sections::DECLARED`] has those of all parts.
+        /// All of them; [`crate::data::sections::declared`] has those of all parts.
         pub(crate) static DECLARED: &[&$crate::data::figure::Figure] = &[$(&$figure),+];
     };
     (@label $name:literal) => { $name };
@@ -227,9 +227,7 @@ pub(crate) fn within(report: &Report, get: impl Fn(&Interval) -> Option<f64>) ->
 
 /// All figures that a result has.
 pub(crate) fn of(report: &Report) -> Vec<Measured> {
-    let mut all: Vec<Measured> = ALL.iter().flat_map(|section| section.figures(report)).collect();
-    all.retain(|figure| figure.value.is_finite());
-    all
+    sections::figures(report).filter(|figure| figure.value.is_finite()).collect()
 }
 
 #[cfg(test)]

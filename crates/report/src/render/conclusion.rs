@@ -120,7 +120,7 @@ pub fn sentence(report: &Report) -> String {
             format!("{passed} of {} passed", units::counted(result.trials.len() as u64, "trial"))
         }
         (None, None) if !result.conversations.is_empty() => {
-            crate::data::sections::conversations::sentence(&result.conversations)
+            crate::render::sections::conversations::sentence(&result.conversations)
         }
         (None, None) => match &result.collection {
             Some(collection) => format!(

@@ -12,5 +12,6 @@ pub mod kernel_counters;
 pub mod live;
 mod search_flows;
 pub(crate) mod search_text;
+pub(crate) mod sections;
 pub(crate) mod table;
 pub mod text;

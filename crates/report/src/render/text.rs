@@ -2,10 +2,10 @@
 //! the same in a log; nothing in it is meant for programs (that is [`crate::data::json`]).
 
 use crate::data::model::Report;
-use crate::data::sections::{ALL, Line, Says, conversations, totals};
 use crate::data::units::printable;
 use crate::render::conclusion;
 use crate::render::search_text;
+use crate::render::sections::{ALL, Line, Says, conversations, totals};
 
 /// How much to show, and where the page is.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Line, Section};
-use crate::data::model::Report;
-use crate::data::units;
-
 /// Somebody paused the run, let it go on, or changed its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjustment {
@@ -28,21 +24,4 @@ pub enum Change {
     Resumed,
     /// Its rate was changed.
     Rate,
-}
-
-pub(super) struct ByHand;
-
-impl Section for ByHand {
-    fn lines(&self, report: &Report) -> Vec<Line> {
-        vec![Line::facts("by hand", report.result.adjustments.iter().map(adjustment).collect())]
-    }
-}
-
-fn adjustment(a: &Adjustment) -> String {
-    let at = units::time(a.at_ns);
-    match a.change {
-        Change::Paused => format!("paused after {at}"),
-        Change::Resumed => format!("went on after {at}"),
-        Change::Rate => format!("{} of the rate asked from {at} on", units::percent(a.rate_ratio)),
-    }
 }

@@ -4,11 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::totals::Totals;
-use super::{Line, Section};
 use crate::data::figure::{Measured, figures};
 use crate::data::model::Report;
-use crate::data::units;
-use crate::render::html::grid::Facts;
 
 /// Flows among the frames sent: distinct directed 5-tuples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,36 +38,8 @@ figures! {
     RATE = "flows_per_second", "new flows a second", FlowsPerSecond;
 }
 
-pub(super) struct OfFlows;
-
-impl Section for OfFlows {
-    fn figures(&self, report: &Report) -> Vec<Measured> {
-        let all = report.result.flows.iter();
-        all.flat_map(|f| [FLOWS.count(f.flows), RATE.is(f.flows_per_second)]).collect()
-    }
-
-    fn lines(&self, report: &Report) -> Vec<Line> {
-        let all = report.result.flows.iter().map(|f| {
-            let outside = units::counted(f.non_flow_frames, "frame");
-            let rate = units::flow_rate(f.flows_per_second);
-            let facts = vec![units::counted(f.flows, "flow"), rate, format!("{outside} outside any flow")];
-            Line::facts("flows", facts)
-        });
-        let profiles = report.resolved.flow_profiles.iter().map(|profile| {
-            let mut facts = profile.facts();
-            if let Some(first) = facts.first_mut() {
-                *first = format!("{}: {first}", units::printable(&profile.name));
-            }
-            Line::facts("intended", facts)
-        });
-        profiles.chain(all).collect()
-    }
-
-    fn facts(&self, report: &Report, facts: &mut Facts) {
-        let Some(f) = &report.result.flows else { return };
-        let rate = units::flow_rate(f.flows_per_second);
-        facts.add("flows", &format!("{} ({rate})", units::count(f.flows)));
-        facts.add("frames in flows", &units::count(f.flow_frames));
-        facts.add("frames outside flows", &units::count(f.non_flow_frames));
-    }
+/// Its figures, as far as they are known.
+pub(crate) fn figures(report: &Report) -> Vec<Measured> {
+    let all = report.result.flows.iter();
+    all.flat_map(|f| [FLOWS.count(f.flows), RATE.is(f.flows_per_second)]).collect()
 }

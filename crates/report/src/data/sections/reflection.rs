@@ -3,11 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Line, Section};
-use crate::data::model::Report;
-use crate::data::units;
-use crate::render::html::grid::Facts;
-
 /// Frames that a reflector got, by what it did with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reflection {
@@ -23,40 +18,4 @@ pub struct Reflection {
     pub unsigned_frames: u64,
     /// Cut short or with headers that contradict themselves, dropped.
     pub malformed_frames: u64,
-}
-
-pub(super) struct Reflected;
-
-impl Section for Reflected {
-    fn lines(&self, report: &Report) -> Vec<Line> {
-        let all = report.result.reflection.iter().map(|r| {
-            let facts = r.facts().into_iter().map(|(what, count)| format!("{} {what}", units::count(count)));
-            Line::facts("reflector", facts.collect())
-        });
-        all.collect()
-    }
-
-    fn facts(&self, report: &Report, facts: &mut Facts) {
-        for (what, count) in report.result.reflection.iter().flat_map(Reflection::facts) {
-            facts.add(&format!("frames {what}"), &units::count(count));
-        }
-    }
-}
-
-impl Reflection {
-    /// What it did, with counts; those that are always of interest, and what else there was.
-    fn facts(&self) -> Vec<(&'static str, u64)> {
-        let all = [
-            ("sent back", self.reflected_frames, true),
-            ("of them echo replies", self.echo_replies, false),
-            ("to groups, passed to the host", self.group_frames, false),
-            ("of address resolution, passed to the host", self.resolution_frames, false),
-            ("unsigned, passed to the host", self.unsigned_frames, false),
-            ("malformed, dropped", self.malformed_frames, false),
-        ];
-        all.into_iter()
-            .filter(|(_, count, always)| *always || *count > 0)
-            .map(|(what, n, _)| (what, n))
-            .collect()
-    }
 }

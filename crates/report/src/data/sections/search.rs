@@ -1,7 +1,6 @@
-//! What searches and single trials found, as figures. How they read on the terminal and on the page is `search_text`'s and
-//! `html::search`'s.
+//! What searches and single trials found, as figures. How they read on the terminal and on the page is `render::search_text`'s
+//! and `render::html::search`'s.
 
-use super::Section;
 use crate::data::compare::noise::Sample;
 use crate::data::figure::{Figure, Measured, Unit, Within, figures};
 use crate::data::model::Report;
@@ -56,21 +55,18 @@ pub(crate) fn sought(key: &str) -> Option<&'static [&'static str]> {
     known.into_iter().find(|(figures, _)| of(figures)).map(|(_, goals)| goals)
 }
 
-pub(super) struct Searched;
-
-impl Section for Searched {
-    fn figures(&self, report: &Report) -> Vec<Measured> {
-        let result = &report.result;
-        let mut figures = Vec::new();
-        if let Some(search) = &result.search {
-            for size in &search.sizes {
-                searched(size, &result.trials, &search.axis, &mut figures);
-            }
-        } else if report.command == "trial" && result.tx.is_none() {
-            result.trials.iter().for_each(|t| trial(t, &mut figures));
+/// Its figures, as far as they are known.
+pub(crate) fn figures(report: &Report) -> Vec<Measured> {
+    let result = &report.result;
+    let mut figures = Vec::new();
+    if let Some(search) = &result.search {
+        for size in &search.sizes {
+            searched(size, &result.trials, &search.axis, &mut figures);
         }
-        figures
+    } else if report.command == "trial" && result.tx.is_none() {
+        result.trials.iter().for_each(|t| trial(t, &mut figures));
     }
+    figures
 }
 
 fn searched(size: &SizeResult, trials: &[Trial], axis: &str, figures: &mut Vec<Measured>) {

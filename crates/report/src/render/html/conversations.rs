@@ -8,8 +8,9 @@ use super::nines;
 use super::timeline::{self, Axis, Dot, Line, Pane, Stretch};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
-use crate::data::sections::conversations::{self, Conversation, Exchange, Outcome};
+use crate::data::sections::conversations::{Conversation, Exchange, Outcome};
 use crate::data::units;
+use crate::render::sections::conversations;
 
 /// Stretches that time is cut into at most.
 const MOST_STRETCHES: u64 = 100;

@@ -3,8 +3,8 @@
 use super::charts::{Chart, FRAME, axis_time};
 use super::plot::{Frame, Scale, Svg, round_up, tick_number};
 use crate::data::model::{EndpointSearch, EndpointTrial, Report, SocketBufferFound, TransactionsFound};
-use crate::data::sections::endpoint_search::percentile;
 use crate::data::units;
+use crate::render::sections::endpoint_search::percentile;
 
 /// All of them, as HTML.
 pub(super) fn plots(report: &Report) -> String {

@@ -27,9 +27,9 @@ pub use compare::comparison;
 use crate::data::json::{self, ReadError};
 use crate::data::model::{Report, Verdict};
 use crate::data::note::Said;
-use crate::data::sections::{environment, intervals, requested};
 use crate::data::units;
 use crate::render::conclusion;
+use crate::render::sections::{environment, intervals, requested};
 use escape::{Esc, json_in_script};
 
 /// Stands near the top of every page; [`crate::store`] knows our files by it.

@@ -2,8 +2,8 @@
 
 use super::grid::{DASH, Facts, Grid};
 use crate::data::model::Report;
-use crate::data::sections::{ALL, totals};
 use crate::data::units;
+use crate::render::sections::{ALL, totals};
 
 pub(super) fn figures(report: &Report) -> String {
     let mut out = totals::card(report) + &times(report);
