@@ -18,3 +18,4 @@ pub mod search;
 pub mod sections;
 pub(crate) mod setting;
 pub mod units;
+mod words;

@@ -27,7 +27,8 @@ pub use crate::data::sections::endpoint::{
     Repeated, Served, Transactions, UnderLoad,
 };
 pub use crate::data::sections::endpoint_search::{
-    BufferPoint, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,
+    BufferPoint, EndpointSearch, EndpointStage, EndpointTrial, EndpointVerdict, SocketBufferFound,
+    TransactionsFound,
 };
 pub use crate::data::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::data::sections::flows::Flows;

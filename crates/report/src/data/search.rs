@@ -3,6 +3,7 @@
 use crate::data::causes::{Cause, Stopped};
 use crate::data::model::Totals;
 use crate::data::units;
+use crate::data::words::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,17 +49,89 @@ impl Throughput {
     }
 }
 
+words! {
+    /// The part of a search that wants a trial.
+    Part {
+        /// The greatest load that passes, or another bound.
+        Throughput = "throughput",
+        /// Latency at a load.
+        Latency = "latency",
+        /// Loss by load.
+        Loss = "loss",
+        /// The longest burst that is forwarded whole.
+        Burst = "burst",
+        /// How long losses go on after an overload.
+        Recovery = "recovery",
+        /// How long nothing is forwarded at a reset.
+        Reset = "reset",
+        /// A load for a long time.
+        Soak = "soak",
+        /// The highest rate of flows without loss.
+        Flows = "flows",
+        /// That rate once more.
+        Confirm = "confirm",
+        /// A rate of flows for a long time.
+        Sustained = "sustained",
+        /// A trial by itself.
+        Trial = "trial",
+    }
+}
+
+words! {
+    /// What a trial of a search is for.
+    Stage {
+        /// Nothing is measured yet.
+        WarmUp = "warm_up",
+        /// It decides where to look next.
+        Search = "search",
+        /// What was found is tried once more.
+        Confirm = "confirm",
+        /// It measures at a load that is known.
+        Measure = "measure",
+    }
+}
+
+words! {
+    /// What came of a trial.
+    TrialVerdict {
+        /// All goals were kept.
+        Passed = "passed",
+        /// The device lost too many frames.
+        Loss = "loss",
+        /// Latency was above its limit.
+        Latency = "latency",
+        /// Latency varied by more than its limit.
+        Variation = "variation",
+        /// Too many frames came out of order.
+        Order = "order",
+        /// The sender did not send the load.
+        SenderShort = "sender short",
+        /// The sender was held up, and sent frames closer together than the load has them.
+        SenderUneven = "sender uneven",
+        /// The tester's own receiver lost frames.
+        ReceiverLost = "receiver lost",
+        /// Nobody saw the missing frames leave the tester.
+        Unconfirmed = "unconfirmed",
+        /// No latency was measured.
+        LatencyUnknown = "latency unknown",
+        /// A port of the tester had no link.
+        PortLost = "port lost",
+    }
+}
+
 /// One trial: the intended load, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// From 1, in the order they were done.
     pub number: u32,
     /// The part of the search that wanted it: `throughput`, `latency`, ...
-    pub part: String,
+    #[schemars(with = "String")]
+    pub part: Part,
     /// Size of the frames, the FCS counted.
     pub frame_size: String,
     /// `search`, `confirm`, `measure` or `warm_up`.
-    pub stage: String,
+    #[schemars(with = "String")]
+    pub stage: Stage,
     /// The value on the search's axis: frames per second of each sending port, or what `search.axis` says.
     pub load: f64,
     /// Frames per second of each sending port; left out for bursts at top speed.
@@ -128,7 +201,8 @@ pub struct Trial {
     /// `passed`, or what was not kept: `loss`, `latency`, `variation`, `order`; or why nothing is known of the device:
     /// `sender short`, `sender uneven`, `receiver lost` (the tester's own receiver did), `unconfirmed` (nobody saw the
     /// frames leave), `latency unknown`, `port lost` (a port of the tester had no link).
-    pub verdict: String,
+    #[schemars(with = "String")]
+    pub verdict: TrialVerdict,
     /// What most likely lost its frames or kept the sender from its load; left out where it did neither, and where the verdict
     /// says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,16 +297,21 @@ impl Trial {
 
     /// The verdict for people: of one that passed with a loss that is not held against the device.
     pub fn verdict_said(&self) -> String {
-        match (self.verdict.as_str(), self.excused_frames) {
-            ("passed", excused) if excused > 0 => format!("passed, {} excused", units::count(excused)),
-            (verdict, _) => units::printable(verdict),
+        match (&self.verdict, self.excused_frames) {
+            (TrialVerdict::Passed, excused) if excused > 0 => {
+                format!("passed, {} excused", units::count(excused))
+            }
+            (verdict, _) => verdict.to_string(),
         }
     }
 }
 
-/// Does a verdict say that it was the tester who failed, and nothing of the device?
-pub(crate) fn is_the_testers(verdict: &str) -> bool {
-    matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")
+impl TrialVerdict {
+    /// Whether it says that it was the tester who failed, and nothing of the device.
+    pub fn is_the_testers(&self) -> bool {
+        use TrialVerdict::{LatencyUnknown, ReceiverLost, SenderShort, SenderUneven, Unconfirmed};
+        matches!(self, SenderShort | SenderUneven | ReceiverLost | Unconfirmed | LatencyUnknown)
+    }
 }
 
 /// Between which loads the answer lies.
@@ -370,7 +449,8 @@ pub struct SizeResult {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// `throughput`, `latency`, ...
-    pub part: String,
+    #[schemars(with = "String")]
+    pub part: Part,
     /// What had to be kept, where a bound was searched for: one entry for each goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -401,21 +481,17 @@ impl Unfinished {
     /// A value as it is said.
     pub fn value(&self, value: f64) -> String {
         match self.axis.as_str() {
-            "frames_per_second" => crate::data::units::frame_rate(value),
-            "flows_per_second" => crate::data::units::flow_rate(value),
+            "frames_per_second" => units::frame_rate(value),
+            "flows_per_second" => units::flow_rate(value),
             axis => {
-                format!(
-                    "{} {}",
-                    crate::data::units::count(value as u64),
-                    crate::data::units::printable(axis).replace('_', " ")
-                )
+                format!("{} {}", units::count(value as u64), units::printable(axis).replace('_', " "))
             }
         }
     }
 
     /// Its trials: `13 of 20 trials passed`, or of measurements `3 of 20 trials done`.
     pub fn progress(&self) -> String {
-        let all = crate::data::units::counted(self.trials.into(), "trial");
+        let all = units::counted(self.trials.into(), "trial");
         match (self.wanted_trials, &self.goal) {
             (Some(wanted), _) => format!("{} of {wanted} trials done", self.trials),
             (None, Some(_)) => format!("{} of {all} passed", self.passed_trials),
@@ -432,7 +508,7 @@ impl Unfinished {
             (None, Some(failed)) => format!("{failed} failed so far, "),
             (None, None) => String::new(),
         };
-        format!("{}: {known}{}", crate::data::units::printable(&self.part), self.progress())
+        format!("{}: {known}{}", self.part, self.progress())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::data::causes;
 use crate::data::model::{Loss, Report, Verdict};
+use crate::data::search::TrialVerdict;
 use crate::data::units;
 
 /// The verdict in two to five words.
@@ -116,7 +117,7 @@ pub fn sentence(report: &Report) -> String {
             None => format!("Received {}", volume(&rx.totals)),
         },
         (None, None) if !result.trials.is_empty() => {
-            let passed = result.trials.iter().filter(|t| t.verdict == "passed").count();
+            let passed = result.trials.iter().filter(|t| t.verdict == TrialVerdict::Passed).count();
             format!("{passed} of {} passed", units::counted(result.trials.len() as u64, "trial"))
         }
         (None, None) if !result.conversations.is_empty() => {

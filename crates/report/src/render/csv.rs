@@ -97,8 +97,8 @@ fn trial_row(t: &Trial) -> String {
     let latency = t.latency_ns.as_ref();
     [
         t.number.to_string(),
-        text(&t.part),
-        text(&t.stage),
+        text(t.part.as_str()),
+        text(t.stage.as_str()),
         text(&t.frame_size),
         t.load.to_string(),
         real(t.intended_frames_per_second),
@@ -128,7 +128,7 @@ fn trial_row(t: &Trial) -> String {
         t.missed_frames.to_string(),
         t.unconfirmed_frames.to_string(),
         t.repeated.to_string(),
-        text(&t.verdict),
+        text(t.verdict.as_str()),
     ]
     .join(",")
 }

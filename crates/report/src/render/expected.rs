@@ -6,6 +6,7 @@
 use crate::data::model::Report;
 use crate::data::model::Verdict;
 use crate::data::note::Code;
+use crate::data::search::TrialVerdict;
 use crate::data::sections::counters::{InterfaceCounters, Witness};
 use crate::data::sections::pacing::Pacing;
 
@@ -26,7 +27,10 @@ pub(crate) fn engine(report: &Report) -> bool {
         }
         _ => false,
     };
-    let short = result.trials.iter().any(|trial| trial.verdict.starts_with("sender"));
+    let short = result
+        .trials
+        .iter()
+        .any(|trial| matches!(trial.verdict, TrialVerdict::SenderShort | TrialVerdict::SenderUneven));
     (first || rated || result.search.is_some() || !result.trials.is_empty()) && !slow && !short
 }
 

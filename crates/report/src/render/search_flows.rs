@@ -44,7 +44,7 @@ pub(crate) fn trial(trial: &Trial, flows: &FlowTrial) -> [Option<String>; 9] {
         flows.port_lost_packets.map(units::count),
         Some(units::count(flows.cache_lost_flows)),
         Some(units::count(flows.export_lost_records)),
-        Some(units::printable(&trial.verdict)),
+        Some(trial.verdict.to_string()),
     ]
 }
 

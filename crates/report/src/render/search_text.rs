@@ -2,7 +2,7 @@
 
 use crate::data::figure::{self, Measured};
 use crate::data::model::Report;
-use crate::data::search::{LossAt, SearchResult, SizeResult, Spread, Trial};
+use crate::data::search::{LossAt, SearchResult, SizeResult, Spread, Trial, TrialVerdict};
 use crate::data::units::{self, printable};
 use crate::render::search_flows;
 use crate::render::table::Less::{Shorter, Without};
@@ -96,7 +96,8 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                 Some(found) => units::flow_rate(found.flows_per_second),
                 None => {
                     let whole = result.trials.iter().filter(|t| t.frame_size == size.frame_size);
-                    let whole = whole.filter(|t| t.verdict == "passed").map(|t| t.load).reduce(f64::max);
+                    let whole =
+                        whole.filter(|t| t.verdict == TrialVerdict::Passed).map(|t| t.load).reduce(f64::max);
                     format!("no flow lost up to {}", units::flow_rate(whole?))
                 }
             };
@@ -218,7 +219,7 @@ fn unfinished(search: &SearchResult, options: Options<'_>) -> String {
     let mut any = false;
     for (size, part) in search.sizes.iter().flat_map(|size| size.unfinished.iter().map(move |u| (size, u))) {
         any = true;
-        let name = part.goal.as_ref().map_or(part.part.clone(), |goal| format!("{}, {goal}", part.part));
+        let name = part.goal.as_ref().map_or(part.part.to_string(), |goal| format!("{}, {goal}", part.part));
         table.row(
             &printable(&size.frame_size),
             [

@@ -99,7 +99,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
             trial.intended_frames_per_second = Some(148.8e6);
             (trial.intended_frames, trial.sent_frames, trial.received_frames) = (GIGA, GIGA, GIGA);
             (trial.loss_ratio, trial.shortfall_ratio) = (0.123_456, 0.000_123_4);
-            trial.verdict = "sender uneven".to_owned();
+            trial.verdict = TrialVerdict::SenderUneven;
             let floor = Floor { of: FloorOf::Device, min_ns: 12_345, typical_ns: 123_456 };
             trial.floor = Some(floor);
         }

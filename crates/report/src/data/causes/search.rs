@@ -3,13 +3,14 @@
 
 use super::{By, Cause, OF_THE_LAB};
 use crate::data::model::Report;
-use crate::data::search::{FlowTrial, SizeResult, Trial};
+use crate::data::search::{FlowTrial, Part, SizeResult, Stage, Trial, TrialVerdict};
 use crate::data::units::{self, printable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parts of searches whose trials look for a limit. In others losses are wanted (recovery, reset), or only measured.
-const PARTS: [&str; 7] = ["throughput", "loss", "burst", "soak", "flows", "confirm", "sustained"];
+static PARTS: [Part; 7] =
+    [Part::Throughput, Part::Loss, Part::Burst, Part::Soak, Part::Flows, Part::Confirm, Part::Sustained];
 
 /// What kept a search from more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,17 +57,17 @@ pub enum StoppedAt {
 /// Of a trial that was judged, if it lost frames or its sender was short.
 fn of_trial(trial: &Trial) -> Option<Cause> {
     let by_goal = |said: &str| Some(Cause::new(By::Goal, said, ""));
-    match trial.verdict.as_str() {
-        "latency" => by_goal("the latency was above its limit"),
-        "variation" => by_goal("delays differed by more than their limit"),
-        "order" => by_goal("more frames were out of order than allowed"),
-        "latency unknown" => Some(Cause::new(By::Unknown, "no latency was measured", "")),
-        "sender uneven" => Some(Cause::new(
+    match trial.verdict {
+        TrialVerdict::Latency => by_goal("the latency was above its limit"),
+        TrialVerdict::Variation => by_goal("delays differed by more than their limit"),
+        TrialVerdict::Order => by_goal("more frames were out of order than allowed"),
+        TrialVerdict::LatencyUnknown => Some(Cause::new(By::Unknown, "no latency was measured", "")),
+        TrialVerdict::SenderUneven => Some(Cause::new(
             By::Machine,
             "this machine limits: it was busy, and held up the sender, or the kernel's packet threads behind it",
             "`netdyno doctor` says what this machine can do better",
         )),
-        "unconfirmed" => Some(Cause::new(
+        TrialVerdict::Unconfirmed => Some(Cause::new(
             By::Unknown,
             "nobody saw the missing frames leave the tester",
             "another `.engine` (afxdp, packet) has its frames counted",
@@ -98,16 +99,14 @@ pub fn of_flows(flows: &FlowTrial) -> Option<Cause> {
 
 /// What stopped the search of one size, if a trial did.
 pub fn stopped(size: &SizeResult, trials: &[Trial]) -> Option<Stopped> {
-    let own = |t: &&Trial| {
-        t.frame_size == size.frame_size && PARTS.contains(&t.part.as_str()) && t.stage != "warm_up"
-    };
-    let failed = |t: &&Trial| !matches!(t.verdict.as_str(), "passed" | "port lost");
+    let own =
+        |t: &&Trial| t.frame_size == size.frame_size && PARTS.contains(&t.part) && t.stage != Stage::WarmUp;
+    let failed = |t: &&Trial| !matches!(t.verdict, TrialVerdict::Passed | TrialVerdict::PortLost);
     let failed: Vec<&Trial> = trials.iter().filter(own).filter(failed).collect();
     let passed = size.throughput.iter().flatten().next().map(|found| found.frames_per_second);
     let passed = passed.or(size.found).or(size.burst.map(|burst| burst.frames.mean));
     // What says nothing of the device stopped it only where nothing else did.
-    let by_device: Vec<&Trial> =
-        failed.iter().copied().filter(|t| !crate::data::search::is_the_testers(&t.verdict)).collect();
+    let by_device: Vec<&Trial> = failed.iter().copied().filter(|t| !t.verdict.is_the_testers()).collect();
     let among = if by_device.is_empty() { &failed } else { &by_device };
     let distance = |t: &&&Trial| passed.map_or(t.load, |passed| (t.load - passed).abs());
     let nearest = among.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
@@ -152,7 +151,8 @@ fn by_size<T>(
 
 /// Of the trials of one command, as one: sizes with the same cause stand together, with the figures of the first.
 pub(super) fn of_trials(trials: &[Trial]) -> Option<Cause> {
-    let failed = trials.iter().filter(|t| !matches!(t.verdict.as_str(), "passed" | "port lost"));
+    let failed =
+        trials.iter().filter(|t| !matches!(t.verdict, TrialVerdict::Passed | TrialVerdict::PortLost));
     // What verdicts say of the others needs no cause.
     let causes: Vec<(String, Cause)> =
         failed.filter_map(|t| Some((t.frame_size.clone(), t.cause.clone()?))).collect();
@@ -257,7 +257,7 @@ mod tests {
     fn trial(number: u32, load: f64, verdict: &str, cause: Option<Cause>) -> Trial {
         Trial {
             number,
-            part: "throughput".into(),
+            part: Part::Throughput,
             frame_size: "64".into(),
             load,
             intended_frames_per_second: Some(load),
@@ -288,7 +288,7 @@ mod tests {
             trial(3, 1100.0, "loss", Some(dropped(dut, 7))),
             trial(4, 1050.0, "sender short", Some(Cause::new(By::Cpu, "the CPU limits", ""))),
             // With nothing but its load.
-            Trial { part: "recovery".into(), ..trial(5, 1001.0, "loss", None) },
+            Trial { part: Part::Recovery, ..trial(5, 1001.0, "loss", None) },
         ];
         let mut found = size(Some(1000.0));
         let stopped = stopped(&found, &trials).expect("a trial");
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_probes_records_say_where_they_were_lost() {
         let flows = FlowTrial { cache_lost_flows: 40, export_lost_records: 2, ..FlowTrial::default() };
-        let lost = Trial { part: "flows".into(), flows: Some(flows), ..trial(1, 5000.0, "loss", None) };
+        let lost = Trial { part: Part::Flows, flows: Some(flows), ..trial(1, 5000.0, "loss", None) };
         let mut none = size(None);
         none.stopped = stopped(&none, std::slice::from_ref(&lost));
         let text = "the probe lost 40 flows inside (its cache), and 2 records on the way out (its export)";

@@ -8,6 +8,7 @@ use crate::data::compare::noise::Sample;
 use crate::data::figure::{Measured, Within, figures};
 use crate::data::model::Report;
 use crate::data::search::TrialLatency;
+use crate::data::words::words;
 
 /// What a search between two endpoints found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,13 +48,46 @@ pub struct EndpointSearch {
     pub remote_settings: BTreeMap<String, String>,
 }
 
+words! {
+    /// What a trial between two endpoints is for.
+    EndpointStage {
+        /// One of the sizes of socket buffers.
+        Sweep = "sweep",
+        /// A closed loop, to begin with.
+        Estimate = "estimate",
+        /// It decides where to look next.
+        Search = "search",
+        /// What was found is tried once more.
+        Confirm = "confirm",
+    }
+}
+
+words! {
+    /// What came of a trial between two endpoints.
+    EndpointVerdict {
+        /// It measured.
+        Done = "done",
+        /// The receiver got nothing.
+        NothingArrived = "nothing arrived",
+        /// The rate was carried within the bound.
+        Passed = "passed",
+        /// The latency was above the bound.
+        Latency = "latency",
+        /// Transactions were lost.
+        Lost = "lost",
+        /// There were fewer transactions than were due.
+        NotCarried = "not carried",
+    }
+}
+
 /// One trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointTrial {
     /// From 1.
     pub number: u32,
     /// `sweep`; or `estimate` (a closed loop), `search`, `confirm`.
-    pub stage: String,
+    #[schemars(with = "String")]
+    pub stage: EndpointStage,
     /// Asked for as SO_SNDBUF and SO_RCVBUF at both ends; left out where the kernel tunes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_bytes: Option<u64>,
@@ -93,7 +127,8 @@ pub struct EndpointTrial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_percentile_ns: Option<u64>,
     /// `done`, or `nothing arrived`; of a rate `passed`, or `latency` (above the bound), `lost`, `not carried` (fewer transactions than were due).
-    pub verdict: String,
+    #[schemars(with = "String")]
+    pub verdict: EndpointVerdict,
 }
 
 /// How results depend on socket buffers.

@@ -4,7 +4,7 @@
 use crate::data::compare::noise::Sample;
 use crate::data::figure::{Figure, Measured, Unit, Within, figures};
 use crate::data::model::Report;
-use crate::data::search::{SizeResult, Spread, Trial, TrialLatency};
+use crate::data::search::{Part, SizeResult, Spread, Trial, TrialLatency};
 use crate::data::units;
 
 figures! {
@@ -89,7 +89,7 @@ fn searched(size: &SizeResult, trials: &[Trial], axis: &str, figures: &mut Vec<M
     }
     for at in &size.latency {
         let of_load = |t: &&Trial| {
-            t.part == "latency" && t.frame_size == size.frame_size && t.load == at.frames_per_second
+            t.part == Part::Latency && t.frame_size == size.frame_size && t.load == at.frames_per_second
         };
         let each = |get: fn(&TrialLatency) -> f64| {
             let values: Vec<f64> =

@@ -122,9 +122,7 @@ pub(super) fn repeated(trials: &[Trial]) -> Vec<Chart> {
             && a.duration_ns == b.duration_ns
             && a.then_load == b.then_load
     };
-    for trial in
-        trials.iter().filter(|t| t.duration_ns > 0 && !crate::data::search::is_the_testers(&t.verdict))
-    {
+    for trial in trials.iter().filter(|t| t.duration_ns > 0 && !t.verdict.is_the_testers()) {
         match groups.iter_mut().find(|(_, of)| of.first().is_some_and(|first| alike(first, trial))) {
             Some((_, of)) => of.push(trial),
             None => {
@@ -175,14 +173,14 @@ mod tests {
     #[test]
     fn only_trials_alike_stand_in_a_box() {
         let trial = |load: f64, verdict: &str| Trial {
-            part: "trial".to_owned(),
+            part: "trial".into(),
             frame_size: "64".to_owned(),
             load,
             intended_frames_per_second: Some(load),
             duration_ns: 1,
             sent_frames: 100,
             lost_frames: 1,
-            verdict: verdict.to_owned(),
+            verdict: verdict.into(),
             ..Trial::default()
         };
         let mut trials: Vec<Trial> = [1.0, 1.0, 2.0, 2.0].map(|load| trial(load * 1e3, "loss")).to_vec();

@@ -2,7 +2,9 @@
 
 use super::charts::{Chart, FRAME, axis_time};
 use super::plot::{Frame, Scale, Svg, round_up, tick_number};
-use crate::data::model::{EndpointSearch, EndpointTrial, Report, SocketBufferFound, TransactionsFound};
+use crate::data::model::{
+    EndpointSearch, EndpointTrial, EndpointVerdict, Report, SocketBufferFound, TransactionsFound,
+};
 use crate::data::units;
 use crate::render::sections::endpoint_search::percentile;
 
@@ -211,7 +213,7 @@ fn rates(search: &EndpointSearch, found: &TransactionsFound) -> Option<Chart> {
     let mut seen = [false; 2];
     for (rate, t) in &trials {
         let Some(ns) = t.at_percentile_ns else { continue };
-        let passed = t.verdict == "passed";
+        let passed = t.verdict == EndpointVerdict::Passed;
         if let Some(seen) = seen.get_mut(usize::from(!passed)) {
             *seen = true;
         }
@@ -275,7 +277,7 @@ mod tests {
             intended_per_second: Some(rate),
             latency_ns: Some(TrialLatency { p50: ns / 2, max: ns * 2, ..TrialLatency::default() }),
             at_percentile_ns: Some(ns),
-            verdict: verdict.to_owned(),
+            verdict: verdict.into(),
             ..EndpointTrial::default()
         };
         let found = TransactionsFound {

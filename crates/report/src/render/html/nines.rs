@@ -7,7 +7,7 @@ use super::marks;
 use super::plot::{Frame, Scale, Svg, WIDTH, round_up};
 use crate::data::distribution::{Bucket, Distribution};
 use crate::data::model::Report;
-use crate::data::search::Trial;
+use crate::data::search::{Part, Trial};
 use crate::data::units;
 
 /// Lines drawn at most.
@@ -69,7 +69,7 @@ pub(super) fn transactions(of: &[(&str, &Distribution)]) -> Option<Chart> {
 /// Of a search: for each frame size and load the median of its trials' percentiles.
 pub(super) fn trials(trials: &[Trial]) -> Option<Chart> {
     let mut groups: Vec<(String, Vec<&Trial>)> = Vec::new();
-    for trial in trials.iter().filter(|t| matches!(t.part.as_str(), "latency" | "trial" | "soak")) {
+    for trial in trials.iter().filter(|t| matches!(t.part, Part::Latency | Part::Trial | Part::Soak)) {
         let load = trial.intended_frames_per_second.map(units::frame_rate).unwrap_or_default();
         let name = format!("{} bytes at {load}", trial.frame_size);
         match groups.iter_mut().find(|(known, _)| *known == name) {

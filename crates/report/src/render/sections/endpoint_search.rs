@@ -230,7 +230,7 @@ impl Section for Searched {
             };
             let buffer = if s.socket_buffer.is_some() { asked(t.buffer_bytes) } else { DASH.to_owned() };
             let cells = [
-                t.stage.clone(),
+                t.stage.to_string(),
                 buffer,
                 t.intended_per_second.map_or(DASH.to_owned(), |rate| units::count(rate.round() as u64)),
                 s.show(t.per_second),
@@ -239,7 +239,7 @@ impl Section for Searched {
                 time(|l| l.max),
                 units::count(t.unsent),
                 units::count(t.lost),
-                t.verdict.clone(),
+                t.verdict.to_string(),
             ];
             grid.row(&t.number.to_string(), cells);
         }
@@ -329,7 +329,7 @@ fn rate_table(s: &EndpointSearch, found: &TransactionsFound, options: Options<'_
                 time(|l| l.max),
                 count(t.unsent),
                 count(t.lost),
-                Some(t.verdict.clone()),
+                Some(t.verdict.to_string()),
             ],
         );
     }

@@ -3,7 +3,7 @@
 //! All sizes are tried once before any is tried again, so that what changes meanwhile (others' load, heat) is in all alike.
 
 use super::{Plan, Try};
-use report::{BufferPoint, EndpointTrial, SocketBufferFound};
+use report::{BufferPoint, EndpointStage, EndpointTrial, SocketBufferFound};
 use spec::Confidence;
 
 /// Intervals are at this confidence, unless another is asked for.
@@ -66,7 +66,7 @@ impl Plan for Sweep {
     fn next(&self) -> Option<Try> {
         let open = self.points.iter().filter(|(_, results)| self.wants(results));
         let (size, _) = open.min_by_key(|(_, results)| results.len())?;
-        Some(Try { stage: "sweep", buffer: *size, rate: None })
+        Some(Try { stage: EndpointStage::Sweep, buffer: *size, rate: None })
     }
 
     fn tell(&mut self, trial: &EndpointTrial) {

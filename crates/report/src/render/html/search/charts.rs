@@ -5,7 +5,7 @@ use super::super::charts::{Chart, FRAME};
 use super::super::marks;
 use super::super::plot::{Frame, Labels, Scale, Svg, rates_scale, round_up, tick_number};
 use super::Lost;
-use crate::data::search::{Bounds, LossAt, SearchResult, SizeResult, Trial, is_the_testers};
+use crate::data::search::{Bounds, LossAt, Part, SearchResult, SizeResult, Trial, TrialVerdict};
 use crate::data::units;
 
 /// Values that are written beside their points at most.
@@ -272,7 +272,7 @@ pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
 
 /// Flows recorded against flows offered, a series for each frame size: on the straight line nothing was lost.
 pub(super) fn flows(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
-    let judged = |t: &&Trial| !is_the_testers(&t.verdict);
+    let judged = |t: &&Trial| !t.verdict.is_the_testers();
     // (offered, recorded), per second.
     let of = |size: &SizeResult| -> Vec<(f64, f64)> {
         let own = trials.iter().filter(|t| t.frame_size == size.frame_size).filter(judged);
@@ -325,7 +325,9 @@ pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
         let rows: Vec<&Trial> = trials
             .iter()
             .filter(|t| {
-                matches!(&*t.part, "throughput" | "flows") && t.frame_size == size.frame_size && t.load > 0.0
+                matches!(t.part, Part::Throughput | Part::Flows)
+                    && t.frame_size == size.frame_size
+                    && t.load > 0.0
             })
             .collect();
         (rows.len() > 1).then(|| self::path(size, &rows, of_rate)).flatten()
@@ -401,9 +403,9 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         within.iter().map(|found| short_goal(&found.goal)).collect::<Vec<_>>().join(" or "),
     );
     for (i, t) in rows.iter().enumerate() {
-        let (kind, class) = match t.verdict.as_str() {
-            "passed" => (0, "s2"),
-            verdict if is_the_testers(verdict) => (3, "s5"),
+        let (kind, class) = match &t.verdict {
+            TrialVerdict::Passed => (0, "s2"),
+            verdict if verdict.is_the_testers() => (3, "s5"),
             _ if t.load <= most => (1, "s3"),
             _ => (2, "s4"),
         };
@@ -481,7 +483,7 @@ fn closing_in(svg: &mut Svg, rows: &[&Trial], x: &Scale, y: &Scale) {
 /// Lengths of bursts that were tried, and which passed.
 pub(super) fn bursts(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     search.sizes.iter().find(|s| s.burst.is_some())?;
-    let rows: Vec<&Trial> = trials.iter().filter(|t| t.part == "burst" && t.load > 0.0).collect();
+    let rows: Vec<&Trial> = trials.iter().filter(|t| t.part == Part::Burst && t.load > 0.0).collect();
     let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
     let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
     let mut svg = Svg::new(240.0, Frame { left: 74.0, ..FRAME });
@@ -495,7 +497,7 @@ pub(super) fn bursts(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     svg.x_axis(&x, &ticks, "trial", false);
     for (i, t) in rows.iter().enumerate() {
         let (class, what) =
-            if t.verdict == "passed" { ("s2", "forwarded whole") } else { ("s4", "not whole") };
+            if t.verdict == TrialVerdict::Passed { ("s2", "forwarded whole") } else { ("s4", "not whole") };
         let tip = format!(
             "trial {} · {} bytes · {} · {what}",
             t.number,

@@ -5,7 +5,7 @@ mod tables;
 
 use super::{boxes, nines};
 use crate::data::model::Report;
-use crate::data::search::{LossAt, Trial};
+use crate::data::search::{LossAt, Part, Trial};
 use crate::data::units;
 
 pub(super) use charts::beside;
@@ -99,7 +99,7 @@ struct Lost {
 impl Lost {
     fn at(trials: &[Trial], frame_size: &str, at: &LossAt) -> Self {
         let is_it =
-            |t: &&Trial| t.part == "loss" && t.frame_size == frame_size && t.load == at.frames_per_second;
+            |t: &&Trial| t.part == Part::Loss && t.frame_size == frame_size && t.load == at.frames_per_second;
         match trials.iter().find(is_it) {
             Some(t) => {
                 let sent = t.sent_frames.max(1) as f64;

@@ -2,7 +2,7 @@
 
 use super::Lost;
 use crate::data::model::Report;
-use crate::data::search::{SearchResult, Spread, Trial};
+use crate::data::search::{SearchResult, Spread, Stage, Trial, TrialVerdict};
 use crate::data::units;
 use crate::render::html::escape::Esc;
 use crate::render::html::grid::{DASH, Facts, Grid, first_of};
@@ -37,7 +37,7 @@ fn flow_trials(all: &[Trial]) -> String {
     let [a, b, c, d, e, f, g, h, i] = search_flows::TRIALS;
     let mut grid = Grid::new(["trial", a, b, c, d, e, f, g, h, i]);
     for t in all.iter().take(MOST_TRIALS) {
-        let class = if t.verdict == "passed" { "" } else { "fault" };
+        let class = if t.verdict == TrialVerdict::Passed { "" } else { "fault" };
         let cells =
             search_flows::trial(t, &t.flows.unwrap_or_default()).map(|cell| cell.unwrap_or(DASH.into()));
         grid.marked_row(class, &t.number.to_string(), cells);
@@ -121,7 +121,7 @@ pub(super) fn unfinished(search: &SearchResult) -> String {
             "own",
             &size.frame_size,
             [
-                part.part.clone(),
+                part.part.to_string(),
                 part.goal.clone().unwrap_or(DASH.into()),
                 value(part.passed),
                 time(part.passed_duration_ns),
@@ -329,18 +329,19 @@ pub(in super::super) fn trials(report: &Report) -> String {
             (ns, Some(then)) => format!("{} + {}", units::time(ns), units::time(then)),
             (ns, None) => units::time(ns),
         };
-        let part = match t.stage.as_str() {
-            "measure" | "search" | "" => t.part.clone(),
-            stage => format!("{}, {}", t.part, stage.replace('_', "-")),
+        let part = match &t.stage {
+            Stage::Measure | Stage::Search => t.part.to_string(),
+            Stage::Other(word) if word.is_empty() => t.part.to_string(),
+            stage => format!("{}, {}", t.part, stage.as_str().replace('_', "-")),
         };
         let lost = match t.lost_frames {
             0 => "0".to_owned(),
             n => format!("{} ({})", units::count(n), units::percent(t.lost_ratio())),
         };
         let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
-        let class = match t.verdict.as_str() {
-            "passed" => "",
-            "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown" => "own",
+        let class = match &t.verdict {
+            TrialVerdict::Passed => "",
+            verdict if verdict.is_the_testers() => "own",
             _ => "fault",
         };
         grid.marked_row(
