@@ -5,8 +5,7 @@ use crate::data::model::Report;
 use crate::data::search::{LossAt, SearchResult, SizeResult, Spread, Trial, TrialVerdict};
 use crate::data::units::{self, printable};
 use crate::render::search_flows;
-use crate::render::table::Less::{Shorter, Without};
-use crate::render::table::Table;
+use crate::render::search_tables;
 use crate::render::text::{Options, fold};
 
 /// Trials that are listed at most; the rest is in the JSON.
@@ -17,11 +16,11 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
     let mut out = String::new();
     if let Some(search) = &report.result.search {
         let parts = [
-            throughput(search, options),
+            search_tables::throughput(search).text(options),
             others(search, options),
-            latency(search, options),
-            loss(search, options),
-            burst(search, options),
+            search_tables::latency(search).text(options),
+            search_tables::loss(search, &report.result.trials).text(options),
+            search_tables::bursts(search).text(options),
             flows(search, options),
             times(search, options),
             unfinished(search, options),
@@ -149,64 +148,6 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
     }
 }
 
-fn throughput(search: &SearchResult, options: Options<'_>) -> String {
-    let header = [
-        "frame size",
-        "goal",
-        "frames/s",
-        "layer 2, no FCS",
-        "layer 1",
-        "of the link",
-        "fails at",
-        "forwarded",
-    ];
-    let mut table = Table::with_header(header);
-    let mut any = false;
-    for size in &search.sizes {
-        for found in &size.throughput {
-            any = true;
-            let Some(found) = found else {
-                table.row(
-                    &printable(&size.frame_size),
-                    [
-                        None,
-                        Some("nothing passed".to_owned()),
-                        None,
-                        None,
-                        None,
-                        Some(units::frame_rate(size.least)),
-                        None,
-                    ],
-                );
-                continue;
-            };
-            table.row(
-                &printable(&size.frame_size),
-                [
-                    Some(printable(&found.goal)),
-                    Some(found.at_least(units::frame_rate(found.frames_per_second))),
-                    Some(units::bit_rate(found.bits_per_second)),
-                    Some(units::bit_rate(found.bits_per_second_l1)),
-                    size.theoretical_frames_per_second
-                        .map(|most| units::percent(found.frames_per_second / most)),
-                    found.failed_frames_per_second.map(units::frame_rate),
-                    found.conditional_frames_per_second.map(units::frame_rate),
-                ],
-            );
-        }
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("layer 2, no FCS", "layer 2"),
-        Without(&["layer 2, no FCS"]),
-        Shorter("of the link", "of link"),
-        Without(&["forwarded"]),
-        Without(&["of the link"]),
-        Without(&["layer 1"]),
-    ];
-    if any { table.within(options, &less) } else { String::new() }
-}
-
 fn untried(search: &SearchResult) -> String {
     let sizes: Vec<String> = search.untried_sizes.iter().map(|size| printable(size)).collect();
     format!("frames of {}", sizes.join(", "))
@@ -214,33 +155,7 @@ fn untried(search: &SearchResult) -> String {
 
 /// How far the parts came that did not come to their end.
 fn unfinished(search: &SearchResult, options: Options<'_>) -> String {
-    let header = ["frame size", "unfinished", "passed so far", "for", "failed so far", "for", "trials"];
-    let mut table = Table::with_header(header);
-    let mut any = false;
-    for (size, part) in search.sizes.iter().flat_map(|size| size.unfinished.iter().map(move |u| (size, u))) {
-        any = true;
-        let name = part.goal.as_ref().map_or(part.part.to_string(), |goal| format!("{}, {goal}", part.part));
-        table.row(
-            &printable(&size.frame_size),
-            [
-                Some(printable(&name)),
-                part.passed.map(|value| part.value(value)),
-                part.passed_duration_ns.filter(|ns| *ns > 0).map(units::time),
-                part.failed.map(|value| part.value(value)),
-                part.failed_duration_ns.filter(|ns| *ns > 0).map(units::time),
-                Some(part.progress()),
-            ],
-        );
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("passed so far", "passed"),
-        Shorter("failed so far", "failed"),
-        Without(&["for", "for#2"]),
-        // The last sentence has it, too.
-        Without(&["trials"]),
-    ];
-    let table = if any { table.within(options, &less) } else { String::new() };
+    let table = search_tables::unfinished(search).text(options);
     match search.untried_sizes.is_empty() {
         true => table,
         false => table + &fold(&format!("Not begun: {}", untried(search)), 2, options.width),
@@ -266,148 +181,17 @@ pub(crate) fn in_bursts(size: &SizeResult) -> String {
     rate.map(|rate| format!(" at {rate} within a burst")).unwrap_or_default()
 }
 
-fn latency(search: &SearchResult, options: Options<'_>) -> String {
-    let header = [
-        "frame size",
-        "at",
-        "trials",
-        "min",
-        "mean",
-        "typical",
-        "worst case",
-        "max",
-        "PDV",
-        "IPDV",
-        "jitter",
-    ];
-    let mut table = Table::with_header(header);
-    let rows = search.sizes.iter().flat_map(|size| size.latency.iter().map(move |at| (size, at)));
-    let mut any = false;
-    for (size, at) in rows {
-        any = true;
-        table.row(
-            &printable(&size.frame_size),
-            [
-                Some(units::frame_rate(at.frames_per_second)),
-                Some(at.repetitions.to_string()),
-                Some(units::time(at.min_ns)),
-                Some(units::time(at.mean_ns as u64)),
-                Some(units::time(at.typical_ns)),
-                Some(units::time(at.worst_case_ns)),
-                Some(units::time(at.max_ns)),
-                Some(units::time(at.variation_ns)),
-                at.frame_to_frame_worst_ns.map(units::time),
-                at.jitter_ns.map(units::time),
-            ],
-        );
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("worst case", "worst"),
-        Without(&["jitter"]),
-        Without(&["mean"]),
-        Without(&["trials"]),
-        Without(&["IPDV"]),
-    ];
-    if any { table.within(options, &less) } else { String::new() }
-}
-
 fn floors(report: &Report, options: Options<'_>) -> String {
-    let rows = crate::render::floor::rows(report);
-    if rows.is_empty() {
-        return String::new();
+    match search_tables::floors(report).text(options) {
+        table if table.is_empty() => table,
+        table => format!("\n{table}"),
     }
-    let mut table = Table::with_header(crate::render::floor::HEADER);
-    for (size, cells) in rows {
-        table.row(&printable(size), cells.map(Some));
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("its floor", "floor"),
-        Shorter("its floor#2", "floor"),
-        Shorter("less floor", "less it"),
-        Shorter("less floor#2", "less it"),
-        Without(&["at"]),
-        Without(&["floor of"]),
-    ];
-    format!("\n{}", table.within(options, &less))
-}
-
-fn loss(search: &SearchResult, options: Options<'_>) -> String {
-    let mut table =
-        Table::with_header(["frame size", "load", "frames/s", "lost", "sender short", "tester lost"]);
-    let rows = search.sizes.iter().flat_map(|size| size.loss_curve.iter().map(move |at| (size, at)));
-    let mut any = false;
-    for (size, at) in rows {
-        any = true;
-        table.row(
-            &printable(&size.frame_size),
-            [
-                Some(units::percent(at.load_ratio)),
-                Some(units::frame_rate(at.frames_per_second)),
-                Some(units::percent(at.loss_ratio)),
-                (at.shortfall_ratio > 0.0).then(|| units::percent(at.shortfall_ratio)),
-                (at.tester_ratio > 0.0).then(|| units::percent(at.tester_ratio)),
-            ],
-        );
-    }
-    if any { table.within(options, &[Shorter("frame size", "size")]) } else { String::new() }
-}
-
-fn burst(search: &SearchResult, options: Options<'_>) -> String {
-    let header = ["frame size", "at", "frames", "min", "max", "deviation", "searches", "implied", "buffer"];
-    let mut table = Table::with_header(header);
-    let mut any = false;
-    for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.burst?))) {
-        any = true;
-        let seconds = |s: f64| units::time((s * 1e9) as u64);
-        let n = &found.frames;
-        table.row(
-            &printable(&size.frame_size),
-            [
-                Some(units::frame_rate(found.burst_frames_per_second)),
-                Some(format!("{:.1}", n.mean)),
-                Some(format!("{:.0}", n.min)),
-                Some(format!("{:.0}", n.max)),
-                Some(format!("{:.1}", n.stddev)),
-                Some(n.count.to_string()),
-                found.implied_buffer_s.map(seconds),
-                if found.at_limit {
-                    Some("at the limit".to_owned())
-                } else {
-                    found.corrected_buffer_s.map(seconds)
-                },
-            ],
-        );
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("deviation", "stddev"),
-        Without(&["searches"]),
-        Without(&["implied"]),
-        Without(&["at"]),
-    ];
-    if any { table.within(options, &less) } else { String::new() }
 }
 
 fn flows(search: &SearchResult, options: Options<'_>) -> String {
-    let [a, b, c, d, e, f, g] = search_flows::FOUND;
-    let mut table = Table::with_header(["frame size", a, b, c, d, e, f, g]);
-    let mut under = String::new();
-    for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.flows.as_ref()?))) {
-        table.row(&printable(&size.frame_size), search_flows::found(found));
-        under = search_flows::circumstances(found);
-    }
-    let less = [
-        Shorter("frame size", "size"),
-        Shorter("records/message", "rec./message"),
-        Shorter("bytes/record", "B/record"),
-        Without(&["bytes/record"]),
-        Without(&["records/message"]),
-        Without(&["near enough"]),
-        Without(&["export rate"]),
-    ];
-    if under.is_empty() { under } else { table.within(options, &less) + &fold(&under, 0, options.width) }
+    let found = search.sizes.iter().filter_map(|size| size.flows.as_ref()).next_back();
+    let under = found.map(|found| fold(&search_flows::circumstances(found), 0, options.width));
+    search_tables::flows(search).text(options) + &under.unwrap_or_default()
 }
 
 fn times(search: &SearchResult, options: Options<'_>) -> String {
@@ -432,64 +216,12 @@ fn times(search: &SearchResult, options: Options<'_>) -> String {
 }
 
 fn trials(trials: &[Trial], options: Options<'_>) -> String {
-    if trials.is_empty() {
-        return String::new();
-    }
-    if trials.iter().any(|trial| trial.flows.is_some()) {
-        return flow_trials(trials, options);
-    }
-    // A column that most have no use for.
-    let short = trials.iter().take(TRIALS).any(|trial| trial.shortfall_ratio > 0.0);
-    let header = [
-        "trial",
-        "size",
-        "load",
-        "for",
-        "sent",
-        "received",
-        "lost",
-        "sender short",
-        "p50",
-        "p99.9",
-        "verdict",
-    ];
-    let shown = |column: &usize| short || header.get(*column) != Some(&"sender short");
-    let columns: Vec<usize> = (0..header.len()).filter(shown).collect();
-    let mut table = Table::with_columns(columns.iter().filter_map(|column| header.get(*column).copied()));
-    for trial in trials.iter().take(TRIALS) {
-        let latency = |of: fn(&crate::data::search::TrialLatency) -> u64| {
-            trial.latency_ns.as_ref().map(|latency| units::time(of(latency)))
-        };
-        let load = match trial.intended_frames_per_second {
-            Some(rate) => units::frame_rate(rate),
-            None => units::count(trial.load as u64),
-        };
-        let cells = [
-            Some(printable(&trial.frame_size)),
-            Some(load),
-            Some(units::time(trial.duration_ns)),
-            Some(units::count(trial.sent_frames)),
-            Some(units::count(trial.received_frames)),
-            Some(units::percent(trial.lost_ratio())),
-            (trial.shortfall_ratio > 0.0).then(|| units::percent(trial.shortfall_ratio)),
-            latency(|latency| latency.p50),
-            latency(|latency| latency.p999),
-            Some(trial.verdict_said()),
-        ];
-        let cells = cells.into_iter().enumerate().filter(|(at, _)| columns.contains(&(at + 1)));
-        table.cells(&trial.number.to_string(), cells.map(|(_, cell)| cell));
-    }
-    let less = [
-        Shorter("sender short", "short"),
-        Shorter("trial", "#"),
-        Without(&["p50"]),
-        // Of those that were sent the share that was lost is told.
-        Without(&["received"]),
-        Without(&["for"]),
-        Without(&["p99.9"]),
-        Without(&["sent"]),
-    ];
-    table.within(options, &less) + &rest(trials)
+    let listed = trials.get(..TRIALS).unwrap_or(trials);
+    let table = match trials.iter().any(|trial| trial.flows.is_some()) {
+        true => search_tables::flow_trials(listed).text(options),
+        false => search_tables::trials(listed).text(options),
+    };
+    table + &rest(trials)
 }
 
 fn rest(trials: &[Trial]) -> String {
@@ -497,24 +229,4 @@ fn rest(trials: &[Trial]) -> String {
         0 => String::new(),
         more => format!("... and {} more; the JSON has all\n", units::counted(more as u64, "trial")),
     }
-}
-
-/// Trials of a probe.
-fn flow_trials(trials: &[Trial], options: Options<'_>) -> String {
-    let [a, b, c, d, e, f, g, h, i] = search_flows::TRIALS;
-    let mut table = Table::with_header(["trial", a, b, c, d, e, f, g, h, i]);
-    for trial in trials.iter().take(TRIALS) {
-        let flows = trial.flows.unwrap_or_default();
-        table.row(&trial.number.to_string(), search_flows::trial(trial, &flows));
-    }
-    let less = [
-        Shorter("lost at the port", "lost: port"),
-        Shorter("in the cache", "cache"),
-        Shorter("in export", "export"),
-        Without(&["for"]),
-        Without(&["size"]),
-        Shorter("trial", "#"),
-        Without(&["recorded"]),
-    ];
-    table.within(options, &less) + &rest(trials)
 }

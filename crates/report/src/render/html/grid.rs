@@ -17,11 +17,13 @@ const LONG: usize = 36;
 
 pub(crate) const DASH: &str = "-";
 
+/// Class of the style sheet, label, the other cells.
+pub(crate) type Row = (&'static str, String, Vec<String>);
+
 /// A table with a header; the first column is text. Columns without a value are left out.
 pub(crate) struct Grid<const N: usize> {
     header: [&'static str; N],
-    /// Class, label, the other cells.
-    rows: Vec<(&'static str, String, Vec<String>)>,
+    rows: Vec<Row>,
 }
 
 impl<const N: usize> Grid<N> {
@@ -41,38 +43,42 @@ impl<const N: usize> Grid<N> {
 
     /// Empty when no row was added. A long one may be cut when printed.
     pub fn card(self, heading: &str, long: bool) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        let has_value = |at: usize| {
-            at == 0
-                || self.rows.iter().any(|(_, _, cells)| {
-                    cells.get(at - 1).is_some_and(|cell| !cell.is_empty() && cell != DASH)
-                })
-        };
-        let shown: Vec<bool> = (0..N).map(has_value).collect();
-        let header: String = self
-            .header
-            .iter()
-            .zip(&shown)
-            .filter(|(_, shown)| **shown)
-            .map(|(name, _)| format!("<th scope=\"col\">{}</th>", Esc(name)))
-            .collect();
-        // A sentence is broken into lines, figures are not.
-        let cell = |cell: &String| match cell.chars().count() > LONG {
-            true => format!("<td class=\"text\">{}</td>", Esc(cell)),
-            false => format!("<td>{}</td>", Esc(cell)),
-        };
-        let mut body = String::new();
-        for (class, label, cells) in &self.rows {
-            let kept = cells.iter().zip(shown.iter().skip(1)).filter(|(_, shown)| **shown);
-            let cells: String = kept.map(|(text, _)| cell(text)).collect();
-            let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-            body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
-        }
-        let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{body}</tbody></table>");
-        card(heading, &table, if long { " long" } else { "" })
+        drawn(&self.header, &self.rows, heading, long)
     }
+}
+
+/// See [`Grid::card`].
+pub(crate) fn drawn(header: &[&str], rows: &[Row], heading: &str, long: bool) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let has_value = |at: usize| {
+        at == 0
+            || rows
+                .iter()
+                .any(|(_, _, cells)| cells.get(at - 1).is_some_and(|cell| !cell.is_empty() && cell != DASH))
+    };
+    let shown: Vec<bool> = (0..header.len()).map(has_value).collect();
+    let header: String = header
+        .iter()
+        .zip(&shown)
+        .filter(|(_, shown)| **shown)
+        .map(|(name, _)| format!("<th scope=\"col\">{}</th>", Esc(name)))
+        .collect();
+    // A sentence is broken into lines, figures are not.
+    let cell = |cell: &String| match cell.chars().count() > LONG {
+        true => format!("<td class=\"text\">{}</td>", Esc(cell)),
+        false => format!("<td>{}</td>", Esc(cell)),
+    };
+    let mut body = String::new();
+    for (class, label, cells) in rows {
+        let kept = cells.iter().zip(shown.iter().skip(1)).filter(|(_, shown)| **shown);
+        let cells: String = kept.map(|(text, _)| cell(text)).collect();
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
+    }
+    let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{body}</tbody></table>");
+    card(heading, &table, if long { " long" } else { "" })
 }
 
 /// Names and values, one a line.

@@ -4,9 +4,9 @@
 use super::super::charts::{Chart, FRAME};
 use super::super::marks;
 use super::super::plot::{Frame, Labels, Scale, Svg, rates_scale, round_up, tick_number};
-use super::Lost;
 use crate::data::search::{Bounds, LossAt, Part, SearchResult, SizeResult, Trial, TrialVerdict};
 use crate::data::units;
+use crate::render::search_tables::Lost;
 
 /// Values that are written beside their points at most.
 const MOST_LABELS: usize = 24;

@@ -5,7 +5,6 @@ mod tables;
 
 use super::{boxes, nines};
 use crate::data::model::Report;
-use crate::data::search::{LossAt, Part, Trial};
 use crate::data::units;
 
 pub(super) use charts::beside;
@@ -87,27 +86,4 @@ pub(super) fn tiles(report: &Report) -> Vec<(String, String, String)> {
         format!("{} of them sending", units::time(search.sending_ns)),
     ));
     tiles
-}
-
-/// What went missing at a point of the loss curve, and with whom: the curve's own ratio has both.
-#[derive(Clone, Copy)]
-struct Lost {
-    by_device: f64,
-    by_sender: f64,
-}
-
-impl Lost {
-    fn at(trials: &[Trial], frame_size: &str, at: &LossAt) -> Self {
-        let is_it =
-            |t: &&Trial| t.part == Part::Loss && t.frame_size == frame_size && t.load == at.frames_per_second;
-        match trials.iter().find(is_it) {
-            Some(t) => {
-                let sent = t.sent_frames.max(1) as f64;
-                let device =
-                    t.lost_frames.saturating_sub(t.missed_frames.saturating_add(t.unconfirmed_frames));
-                Self { by_device: (device as f64 / sent).min(1.0), by_sender: t.shortfall_ratio }
-            }
-            None => Self { by_device: at.loss_ratio, by_sender: 0.0 },
-        }
-    }
 }
