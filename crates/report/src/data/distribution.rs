@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Values from `from` to `to`, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
-    /// The least value.
+    /// The least value that counts in this bucket.
     pub from: u64,
-    /// The greatest value.
+    /// The greatest value that counts in this bucket.
     pub to: u64,
     /// How many values are in it.
     pub count: u64,
@@ -24,25 +24,25 @@ pub struct Bucket {
 pub struct Distribution {
     /// How many values were taken.
     pub count: u64,
-    /// The least.
+    /// The least value.
     pub min: u64,
-    /// The mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// The median.
+    /// The median of the values.
     pub p50: u64,
-    /// The 90th percentile: the end of its bucket.
+    /// The 90th percentile of the values.
     pub p90: u64,
-    /// The 99th percentile.
+    /// The 99th percentile of the values.
     pub p99: u64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the values.
     pub p999: u64,
-    /// Of fewer than 10,000 values the greatest, and so on.
+    /// The 99.99th percentile of the values; of fewer than 10,000 values the greatest.
     #[serde(default)]
     pub p9999: u64,
-    /// The 99.999th percentile.
+    /// The 99.999th percentile of the values; of fewer than 100,000 values the greatest.
     #[serde(default)]
     pub p99999: u64,
-    /// The greatest.
+    /// The greatest value.
     pub max: u64,
     /// Ascending, empty buckets left out; for plotting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

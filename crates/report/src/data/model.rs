@@ -59,8 +59,8 @@ pub struct Report {
     /// The command line, one argument an element, the program's name first; empty if another program asked for the job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_line: Vec<String>,
-    /// The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again. Whoever only shows a result
-    /// need not understand it: it may be of a later version.
+    /// The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again. A program that only shows a
+    /// result need not understand it: it may be of a later version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub requested: Option<serde_json::Value>,
@@ -77,10 +77,10 @@ pub struct Report {
     /// The run over time, in order, without gaps.
     #[serde(default)]
     pub intervals: Vec<Interval>,
-    /// Everything the user should know before trusting the figures, one sentence each.
+    /// What the user should know before trusting the figures, one sentence each.
     #[serde(default)]
     pub warnings: Warnings,
-    /// The same and the verdict's reasons, each with a code for programs.
+    /// The warnings and the verdict's reasons once more, each with a code for programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -178,7 +178,7 @@ pub struct Achieved {
     /// What a flow collector received (`netdyno collect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<Collection>,
-    /// Of a clone of sessions.
+    /// What became of sessions that were copied (`netdyno clone`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloned: Option<Cloned>,
     /// What came of a test between two endpoints (`netdyno endpoint`).

@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 pub struct Note {
     /// What it is about; stable.
     pub code: Code,
-    /// How much it matters.
+    /// How much the note matters.
     pub severity: Severity,
     /// What is so: one sentence or two, without the code.
     pub text: String,
@@ -119,7 +119,7 @@ pub enum Code {
     NextHopFound,
     /// Captures were read, and how long that took.
     CaptureRead,
-    /// Of what a capture holds, only a part is used.
+    /// Only a part of what a capture holds is used.
     PartOfCapture,
     /// What a search will try.
     SearchRange,
@@ -136,7 +136,7 @@ pub enum Code {
     FramesRefused,
     /// Whose frames were refused is not known.
     RefusedUnknown,
-    /// Frames were handed over, and nobody saw all of them leave.
+    /// Frames were handed over, and no counter saw all of them leave.
     FramesUnaccounted,
     /// A counter does not know the frames of this job; another witness is believed.
     CounterBlind,
@@ -154,7 +154,7 @@ pub enum Code {
     SenderFailed,
     /// The source of the frames could not go on.
     SourceFailed,
-    /// Somebody ended the job before its time.
+    /// The job was ended before its time.
     Stopped,
     /// A core had nothing to send.
     CoreIdle,
@@ -177,7 +177,7 @@ pub enum Code {
     // Of what arrived.
     /// Frames were sent and did not arrive.
     FramesLost,
-    /// A counter tells where lost frames may have gone.
+    /// A counter shows where lost frames may have gone.
     FramesExplained,
     /// Fewer frames came than were waited for.
     FewerFrames,
@@ -193,11 +193,11 @@ pub enum Code {
     AnotherRun,
     /// More different frames arrived than were sent.
     SurplusFrames,
-    /// Frames came too late to be told from others, or after a trial was over.
+    /// Frames came too late to be distinguished from others, or after a trial was over.
     Stragglers,
-    /// Copies cannot be told from other frames.
+    /// Copies cannot be distinguished from other frames.
     CopiesUnknown,
-    /// Devices may have learned addresses so that they pass some frames on to nobody.
+    /// Devices may have learned addresses so that they do not forward some frames.
     AddressesLearned,
     /// VLAN tags may have been taken out by the interface.
     TagsTakenOut,
@@ -215,20 +215,20 @@ pub enum Code {
     MeterMissed,
     /// Frames that were to be captured were not.
     FramesNotCaptured,
-    /// More streams than are told apart.
+    /// There are more streams than can be distinguished.
     StreamsBeyond,
     /// Frames of a stream that several CPUs received at once are in no stream.
     StreamsContended,
     /// Numbers in signatures are damaged.
     StreamsAstray,
-    /// A sender began anew in a stream.
+    /// A sender restarted the numbers of a stream.
     StreamsRenewed,
     /// More streams than are listed.
     StreamsNotListed,
     // Of times.
     /// No latency can be given.
     LatencyUnknown,
-    /// A clock is kept by nobody.
+    /// A clock is not kept by a daemon (PTP, NTP).
     ClockUnkept,
     /// A clock was set while the job lasted.
     ClockSet,
@@ -258,9 +258,9 @@ pub enum Code {
     FramesJoined,
     /// Fragments count for flows without ports, because the first one of their packet is not known.
     FragmentsUnattributed,
-    /// Flow records were not sent, or nobody took them.
+    /// Flow records were not sent, or no collector took them.
     RecordsUnsent,
-    /// A connection to a collector broke, and was made anew.
+    /// A connection to a collector broke, and was made again.
     ConnectionBroke,
     /// Records ended early, because there was no room for more flows.
     TableFull,
@@ -270,7 +270,7 @@ pub enum Code {
     RecordsMissing,
     /// Messages of exporters came twice.
     MessagesTwice,
-    /// Exporters began to count anew.
+    /// Exporters restarted their counting.
     ExporterRestarted,
     /// Messages could not be read, or their templates did not come.
     MessagesUnread,
@@ -325,7 +325,7 @@ pub enum Code {
     DeviceInconsistent,
     /// The device forwards far less under overload than below it.
     OverloadCollapse,
-    /// The lab's device lost frames beyond what it was told to.
+    /// The lab's device lost frames beyond what it was asked to.
     LabDeviceOverloaded,
     /// What the tester itself adds to latency is not known.
     FloorUnknown,
@@ -337,11 +337,11 @@ pub enum Code {
     NothingToRecover,
     /// Nothing was lost while the device was reset.
     ResetNotSeen,
-    /// This kernel does not tell something that the figures could be judged by.
+    /// This kernel does not report something that the figures could be judged by.
     KernelSilent,
     /// The result cannot say how the job is run again.
     NotRepeatable,
-    /// Said before sentences had codes, or by somebody else.
+    /// A sentence without a code: of a result of before, or of another program.
     #[serde(other)]
     Other,
 }

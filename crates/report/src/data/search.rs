@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Throughput {
     /// The greatest load that passed, of each sending port.
     pub frames_per_second: f64,
-    /// Layer 2 without FCS.
+    /// Bits per second on layer 2, without FCS.
     pub bits_per_second: f64,
-    /// On the wire: plus FCS, preamble and inter-frame gap, 24 bytes a frame.
+    /// Bits per second on the wire: with FCS, preamble and inter-frame gap, 24 bytes more per frame.
     pub bits_per_second_l1: f64,
     /// The least load that did not pass; left out when the greatest that was tried passed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub struct Throughput {
     pub conditional_frames_per_second: Option<f64>,
     /// Size of the frames, the FCS counted: `512`, `imix`, ...
     pub frame_size: String,
-    /// What had to be kept: `loss 0 %`, ...
+    /// The limits that had to be kept: `loss 0 %`, ...
     pub goal: String,
     /// The bounds came as near as was asked, or the range ends there.
     pub reached: bool,
@@ -110,7 +110,7 @@ words! {
         SenderUneven = "sender uneven",
         /// The tester's own receiver lost frames.
         ReceiverLost = "receiver lost",
-        /// Nobody saw the missing frames leave the tester.
+        /// No counter saw the missing frames leave the tester.
         Unconfirmed = "unconfirmed",
         /// No latency was measured.
         LatencyUnknown = "latency unknown",
@@ -122,7 +122,7 @@ words! {
 /// One trial: the intended load, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// From 1, in the order they were done.
+    /// Number of the trial, from 1, in the order they were done.
     pub number: u32,
     /// The part of the search that wanted it: `throughput`, `latency`, ...
     #[schemars(with = "String")]
@@ -153,8 +153,8 @@ pub struct Trial {
     pub received_frames: u64,
     /// Sent and not received: the device's loss, but for `missed_frames` and `unconfirmed_frames`.
     pub lost_frames: u64,
-    /// Of those: sent after the last that arrived, of trials that look for the end of losses. With any, they were not over
-    /// when the trial was.
+    /// Lost frames that were sent after the last that arrived, in trials that look for the end of losses. With any, the
+    /// losses were not over when the trial was.
     #[serde(default, skip_serializing_if = "is_none")]
     pub lost_at_end_frames: u64,
     /// Lost and unsent, over all that was intended (0 to 1): what the goals look at.
@@ -165,22 +165,22 @@ pub struct Trial {
     pub duplicated_frames: u64,
     /// Frames that arrived after a later one of their stream.
     pub reordered_frames: u64,
-    /// Frames that the sender sent in a hurry after it had been held up: so many may be lost for its sake.
+    /// Frames that the sender sent too close together after it had been held up: so many losses may be due to that.
     #[serde(default, skip_serializing_if = "is_none")]
     pub uneven_frames: u64,
-    /// Of the lost: lost in parts of the trial in which this machine, which the device shares, was held up, as its scheduler says.
-    /// They are not held against the device.
+    /// Lost frames that are not held against the device: they were lost in parts of the trial in which this machine, which
+    /// the device shares, was held up, as its scheduler says.
     #[serde(default, skip_serializing_if = "is_none")]
     pub excused_frames: u64,
-    /// Of the lost: lost again and again in parts of the trial in which this machine was in time, where the device shares it. They
-    /// are the device's.
+    /// Lost frames that are the device's: they were lost again and again in parts of the trial in which this machine, which
+    /// the device shares, was in time.
     #[serde(default, skip_serializing_if = "is_none")]
     pub steady_lost_frames: u64,
     /// Frames that the tester's receiving side may have lost itself: so many of those that are missing are not the
     /// device's loss.
     #[serde(default, skip_serializing_if = "is_none")]
     pub missed_frames: u64,
-    /// Frames that nobody saw leave the tester: the same.
+    /// Frames that no counter saw leave the tester: so many of those that are missing are not the device's loss.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unconfirmed_frames: u64,
     /// Left out where none arrived whose delay could be taken.
@@ -195,12 +195,12 @@ pub struct Trial {
     /// What of the latency is not the device's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
-    /// Times it was done before because the sender was held up, and nothing could be said of the device.
+    /// Number of times the trial was done before, because the sender was held up and nothing could be said of the device.
     #[serde(default)]
     pub repeated: u32,
     /// `passed`, or what was not kept: `loss`, `latency`, `variation`, `order`; or why nothing is known of the device:
-    /// `sender short`, `sender uneven`, `receiver lost` (the tester's own receiver did), `unconfirmed` (nobody saw the
-    /// frames leave), `latency unknown`, `port lost` (a port of the tester had no link).
+    /// `sender short`, `sender uneven`, `receiver lost` (the tester's own receiver lost frames), `unconfirmed` (no counter
+    /// saw the missing frames leave), `latency unknown`, `port lost` (a port of the tester had no link).
     #[schemars(with = "String")]
     pub verdict: TrialVerdict,
     /// What most likely lost its frames or kept the sender from its load; left out where it did neither, and where the verdict
@@ -210,8 +210,8 @@ pub struct Trial {
     /// What was known after it, one entry for each goal that is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bounds>,
-    /// Of a probe: what its records say of the flows that were sent. The frames above are packets of flows, and those received
-    /// are the packets that records have.
+    /// What a probe's records say of the flows that were sent. The frames above are packets of flows, and those received are
+    /// the packets that records have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowTrial>,
 }
@@ -221,7 +221,7 @@ pub struct Trial {
 pub struct FlowTrial {
     /// Flows that were sent.
     pub sent_flows: u64,
-    /// Their packets.
+    /// Packets of the flows that were sent.
     pub sent_packets: u64,
     /// Flows of which records have all packets.
     pub recorded_flows: u64,
@@ -235,15 +235,15 @@ pub struct FlowTrial {
     pub split_records: u64,
     /// Packets that records have beyond those that were sent.
     pub surplus_packets: u64,
-    /// Records of what was not sent,
+    /// Records of flows that were not sent.
     pub foreign_records: u64,
-    /// and of earlier trials.
+    /// Records of flows of earlier trials.
     pub late_records: u64,
-    /// Records whose bytes are not those of IP (octetDeltaCount),
+    /// Records whose number of bytes is not that of the packets' IP (octetDeltaCount).
     pub wrong_octets_records: u64,
-    /// with another type of service,
+    /// Records with another type of service than was sent.
     pub wrong_fields_records: u64,
-    /// with times that are not the trial's (by more than 2 ms).
+    /// Records whose times are not the trial's, by more than 2 ms.
     pub wrong_times_records: u64,
     /// Lost on the way in: packets that the probe's port or its socket had no room for, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,9 +259,9 @@ pub struct FlowTrial {
     /// Sets of records whose template did not come: with any, what is in them counts as lost in the cache.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unread_sets: u64,
-    /// Messages that came.
+    /// Export messages that were received.
     pub messages: u64,
-    /// Their bytes, from the version on.
+    /// Bytes of the export messages, from the version field on.
     pub message_bytes: u64,
     /// Templates and records of options among them.
     pub control_records: u64,
@@ -320,7 +320,7 @@ pub struct Bounds {
     /// The greatest load known to pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<f64>,
-    /// The least known not to.
+    /// The least load known to fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
 }
@@ -338,33 +338,33 @@ fn is_no_share(ratio: &f64) -> bool {
 /// Delays of a trial's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialLatency {
-    /// How many were taken.
+    /// Number of delays that were taken.
     pub count: u64,
     /// The shortest, in nanoseconds.
     pub min: u64,
-    /// The mean.
+    /// The mean delay.
     pub mean: f64,
-    /// The median.
+    /// The median delay.
     pub p50: u64,
-    /// The 90th percentile.
+    /// The 90th percentile of the delay.
     pub p90: u64,
-    /// The 99th percentile.
+    /// The 99th percentile of the delay.
     pub p99: u64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the delay.
     pub p999: u64,
-    /// The longest.
+    /// The longest delay.
     pub max: u64,
-    /// How much longer or shorter a frame was under way than the one before it in its stream, without sign (RFC 8219,
-    /// 7.3.2): median, 99.9th percentile and greatest.
+    /// Median difference between the delays of a frame and of the one before it in its stream, without sign (RFC 8219,
+    /// 7.3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_p50: Option<u64>,
-    /// Its 99.9th percentile.
+    /// The 99.9th percentile of that difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_p999: Option<u64>,
-    /// Its greatest.
+    /// The greatest such difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_max: Option<u64>,
-    /// The smoothed mean of the same (RFC 3550, 6.4.1): of several streams the greatest.
+    /// Smoothed mean of that difference (RFC 3550, 6.4.1): of several streams the greatest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<u64>,
 }
@@ -379,7 +379,7 @@ pub struct SearchResult {
     pub method: Option<String>,
     /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames` (bursts at the greatest rate).
     pub axis: String,
-    /// It came to its end; if not it can be continued.
+    /// Whether the search ended by itself; if not, it can be continued.
     pub complete: bool,
     /// Frame sizes that were not begun, because it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -406,9 +406,9 @@ pub struct SizeResult {
     /// What the bottleneck of a lab lets through in the long run: the truth that a search there can be held to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck_frames_per_second: Option<f64>,
-    /// Loads were tried between these, on the search's axis.
+    /// The least load that was tried, on the search's axis.
     pub least: f64,
-    /// See `least`.
+    /// The greatest load that was tried, on the search's axis.
     pub greatest: f64,
     /// One entry for each goal; `null` where not even the least load passed. None where the search for them is `unfinished`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -445,13 +445,13 @@ pub struct SizeResult {
     pub unfinished: Vec<Unfinished>,
 }
 
-/// A part of a search that was ended before its end, because it was told to, by a lost port, or because it did not converge.
+/// A part of a search that was ended before its end, because it was interrupted, a port was lost, or it did not converge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// `throughput`, `latency`, ...
     #[schemars(with = "String")]
     pub part: Part,
-    /// What had to be kept, where a bound was searched for: one entry for each goal.
+    /// The limits that had to be kept, where a bound was searched for; there is an entry for each goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// What the values count: `frames_per_second`, `burst_frames`, ...
@@ -459,18 +459,18 @@ pub struct Unfinished {
     /// The hardest value that passed a trial, among those that are easier than all that failed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<f64>,
-    /// How long that trial was: a search decides by trials of full length.
+    /// Length of that trial: a search decides by trials of full length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_duration_ns: Option<u64>,
     /// The least hard value that the device failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
-    /// How long that trial was.
+    /// Length of that trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_duration_ns: Option<u64>,
-    /// Trials that were done.
+    /// Number of trials that were done.
     pub trials: u32,
-    /// Of those, trials that passed.
+    /// Number of trials that passed.
     pub passed_trials: u32,
     /// Trials that there were to be, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -517,7 +517,7 @@ impl Unfinished {
 pub struct LatencyAt {
     /// The load, of each sending port.
     pub frames_per_second: f64,
-    /// Trials.
+    /// Number of trials.
     pub repetitions: u32,
     /// The shortest delay of all trials.
     pub min_ns: u64,
@@ -531,13 +531,13 @@ pub struct LatencyAt {
     pub variation_ns: u64,
     /// The longest delay of all trials.
     pub max_ns: u64,
-    /// From one frame to the next (RFC 8219, 7.3.2): medians of the trials' medians and 99.9th percentiles, and the greatest.
+    /// Median over the trials of the median difference between the delays of a frame and the next (RFC 8219, 7.3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_typical_ns: Option<u64>,
-    /// Median of the trials' 99.9th percentiles.
+    /// Median over the trials of the 99.9th percentile of that difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_worst_ns: Option<u64>,
-    /// The greatest.
+    /// The greatest such difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_max_ns: Option<u64>,
     /// Median of the trials' jitters (RFC 3550).
@@ -551,11 +551,11 @@ pub struct LatencyAt {
 /// What the way takes without the device: the least that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
-    /// Where it is from.
+    /// Where the floor is from.
     pub of: FloorOf,
-    /// The shortest.
+    /// The shortest delay.
     pub min_ns: u64,
-    /// The median.
+    /// The median delay.
     pub typical_ns: u64,
 }
 
@@ -578,7 +578,7 @@ pub enum FloorOf {
 pub struct LossAt {
     /// The load, of each sending port.
     pub frames_per_second: f64,
-    /// Of the greatest load (0 to 1).
+    /// The load over the greatest load (0 to 1).
     pub load_ratio: f64,
     /// Lost by the device, of what was sent.
     pub loss_ratio: f64,
@@ -602,29 +602,30 @@ pub struct FlowsFound {
     pub reached: bool,
     /// The probe: `netdyno`, `softflowd`, `pmacct`, a command, or `elsewhere`.
     pub probe: String,
-    /// `random` or `linear`.
+    /// Order of the flows' keys: `random` or `linear`.
     pub key_order: String,
     /// Packets of each flow.
     pub packets_per_flow: u32,
-    /// As the probe was told, or as its user said.
+    /// Idle timeout of the probe, as it was configured or as its user says.
     pub idle_timeout_ns: u64,
-    /// The same.
+    /// Active timeout of the probe, as it was configured or as its user says.
     pub active_timeout_ns: u64,
-    /// The same: flows that its cache has room for.
+    /// Flows that the probe's cache has room for, as it was configured or as its user says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_size_flows: Option<u64>,
-    /// Of the last trial at this rate: flows that it created,
+    /// Flows that the last trial at this rate created.
     pub created_flows: u64,
-    /// flows that were in the cache at once, by the rate and the idle timeout,
+    /// Flows that were in the cache at once, by the rate and the idle timeout.
     pub cache_flows: u64,
-    /// the Flow Export Rate: records that came while it was sent, over the measurement interval; left out where none came by then,
+    /// The Flow Export Rate: records that came while the trial was sent, over the measurement interval; left out where none
+    /// came in that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub export_records_per_second: Option<f64>,
-    /// records in a message on average,
+    /// Records in a message, on average.
     pub records_per_message: f64,
-    /// bytes of messages for each record,
+    /// Bytes of messages per record.
     pub bytes_per_record: f64,
-    /// templates and records of options.
+    /// Templates and options records that were received.
     pub control_records: u64,
 }
 
@@ -638,26 +639,25 @@ impl FlowsFound {
 /// Back-to-back frames (RFC 9004).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstFound {
-    /// Its lengths, over all searches.
+    /// Lengths of the longest bursts that were forwarded whole, over all searches.
     pub frames: Spread,
     /// Bursts were sent at this rate, as measured.
     pub burst_frames_per_second: f64,
     /// The length of the mean burst in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub implied_buffer_s: Option<f64>,
-    /// Less what the device forwarded meanwhile.
+    /// That time less what the device forwarded meanwhile (RFC 9004, 6.2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected_buffer_s: Option<f64>,
     /// A burst of the greatest length passed: the buffer may be larger, and this is no result.
     pub at_limit: bool,
-    /// The least step between lengths, the longest burst that was tried, and the throughput that the correction is by:
-    /// RFC 9004, 6, asks to report them.
+    /// The least step between lengths (RFC 9004, 6, asks to report it).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_frames: Option<u64>,
-    /// See `step_frames`.
+    /// The longest burst that was tried (RFC 9004, 6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_tried_frames: Option<u64>,
-    /// See `step_frames`.
+    /// The throughput that the correction is made with (RFC 9004, 6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_frames_per_second: Option<f64>,
 }
@@ -665,15 +665,15 @@ pub struct BurstFound {
 /// Several values of one quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// How many.
+    /// Number of values.
     pub count: u32,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// The least.
+    /// The least value.
     pub min: f64,
-    /// The greatest.
+    /// The greatest value.
     pub max: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the values.
     pub stddev: f64,
 }
 

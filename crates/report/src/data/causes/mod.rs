@@ -29,14 +29,14 @@ pub const OF_THE_LAB: &str = "the lab's ";
 /// A cause with what to do next; both are sentences without their full stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
-    /// Of which kind it is.
+    /// The kind of cause.
     pub by: By,
     /// What is seen, and what follows.
     pub said: String,
     /// The next command to type; left out where nothing is to be done with a command.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
-    /// By `counter`: the one of them that rose most.
+    /// The counter that rose most, where the cause is `counter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<HostCounter>,
 }
@@ -67,7 +67,7 @@ pub enum By {
     Cpu,
     /// The sender's machine held it up.
     Machine,
-    /// That cannot be told.
+    /// The cause is not known.
     #[default]
     #[serde(other)]
     Unknown,

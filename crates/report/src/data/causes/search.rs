@@ -17,13 +17,13 @@ static PARTS: [Part; 7] =
 pub struct Stopped {
     /// Where the loads ended that passed.
     pub at: StoppedAt,
-    /// At `trial`: the number of the one that failed nearest to what passed,
+    /// Number of the trial that failed nearest to what passed, where the loads ended at a `trial`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
-    /// the trials that failed,
+    /// Number of trials that failed.
     #[serde(default, skip_serializing_if = "none")]
     pub failed_trials: u32,
-    /// and those of them that failed by the same.
+    /// Number of trials that failed by the same cause.
     #[serde(default, skip_serializing_if = "none")]
     pub alike_trials: u32,
     /// What made that trial fail, or limits the sender.
@@ -124,7 +124,7 @@ pub fn stopped(size: &SizeResult, trials: &[Trial]) -> Option<Stopped> {
     })
 }
 
-/// What befell frames of several sizes, a clause for each kind: the first size's figures stand for it.
+/// What happened to frames of several sizes, a clause for each kind: the first size's figures stand for it.
 fn by_size<T>(
     of_sizes: Vec<(String, T)>,
     like: impl Fn(&T, &T) -> bool,

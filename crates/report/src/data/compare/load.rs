@@ -27,12 +27,12 @@ pub struct OfferedLoad {
     pub unit: Unit,
     /// What side A sent in a second; of several results the mean.
     pub a: f64,
-    /// The same of side B.
+    /// What side B sent in a second; of several results the mean.
     pub b: f64,
     /// What side A was asked to send in a second; left out where no rate was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a_asked: Option<f64>,
-    /// The same of side B.
+    /// What side B was asked to send in a second; left out where no rate was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b_asked: Option<f64>,
     /// They differ by more than 1 % (or what was asked to be ignored), and by more than the results of a side do among themselves.

@@ -169,9 +169,9 @@ pub struct Compared {
     pub unit: Unit,
     /// Which direction is for the better.
     pub better: Better,
-    /// Of several results the mean; the median where they were tested by their ranks.
+    /// Value on side A: of several results the mean, or the median where they were tested by their ranks.
     pub a: f64,
-    /// The same of side B.
+    /// Value on side B: of several results the mean, or the median where they were tested by their ranks.
     pub b: f64,
     /// `b` less `a`.
     pub difference: f64,

@@ -26,7 +26,7 @@ pub enum Method {
     MannWhitney,
     /// Means of two to seven values a side (Welch 1947).
     Welch,
-    /// One value against several: would such values bring forth this one?
+    /// One value against the interval in which several others predict the next (Student's t).
     Prediction,
     /// Searches: the bounds between which each found its value do not meet.
     Bounds,

@@ -21,20 +21,20 @@ pub struct Passage {
     /// The forwarded, each super-frame (GSO, GRO) counted once; left out where there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_buffers: Option<u64>,
-    /// Of the forwarded: looked at from link to transport layer, and edited where that was asked for. Left out where
+    /// Forwarded frames that were examined from link to transport layer, and edited where that was asked for. Left out where
     /// nothing was to be edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edited_frames: Option<u64>,
-    /// Of the forwarded: with headers that no edit can be made in.
+    /// Forwarded frames with headers that no edit can be made in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unedited_frames: Option<u64>,
-    /// Of the forwarded: with a checksum that the sender had left to hardware, and that was computed.
+    /// Forwarded frames whose checksum the sender had left to hardware, and which was computed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub completed_checksums: u64,
-    /// Not chosen by the rules.
+    /// Frames that the rules did not choose.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub filtered_frames: u64,
-    /// Left out by the edits.
+    /// Frames that the edits left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out_frames: u64,
     /// Arrived after the last frame that was asked for.
@@ -60,7 +60,7 @@ pub struct Passage {
 /// What a device with known faults did to the frames of one direction, besides what it forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Impaired {
-    /// Lost, as was asked.
+    /// Frames lost, as was asked.
     pub lost_frames: u64,
     /// Lost in the times in which it was to lose everything.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -71,7 +71,7 @@ pub struct Impaired {
     /// Put back behind others, or by a time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reordered_frames: u64,
-    /// With a bit that flipped.
+    /// Frames with a bit that was flipped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted_frames: u64,
     /// Held in the times in which it was to hold everything.

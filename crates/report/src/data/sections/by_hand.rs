@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Somebody paused the run, let it go on, or changed its rate.
+/// A change made by hand: the run was paused, resumed, or its rate was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjustment {
-    /// After the start.
+    /// Time of the change, from the start of the run.
     pub at_ns: u64,
     /// What was done.
     pub change: Change,
-    /// From then on, of the rate asked for; 1 is as asked.
+    /// Rate from then on, as a share of the rate that was asked for; 1 is as asked.
     pub rate_ratio: f64,
 }
 
-/// What somebody did to a run by hand.
+/// What was changed by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {

@@ -14,20 +14,21 @@ pub struct Capture {
     pub arrived_frames: u64,
     /// Frames in the capture.
     pub frames: u64,
-    /// Bytes of them there.
+    /// Bytes of the frames in the capture.
     pub bytes: u64,
     /// Frames that were to be captured and were not: there was no room for them in memory, or the file could not be written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed_frames: u64,
-    /// No more frames than these were wanted.
+    /// Number of frames after which the capture was to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_frames: Option<u64>,
-    /// Where only frames were captured that something befell, with their neighbours: how often.
+    /// Number of events (a lost, reordered or duplicated frame) around which frames were captured, where only these were
+    /// asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
     /// Files that were begun.
     pub files_begun: u32,
-    /// Of several the ones that are there, the latest last.
+    /// Names of the files that exist, where there are several; the latest is last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }

@@ -41,13 +41,13 @@ pub struct Cloned {
 pub struct ClonedFrames {
     /// Frames that came from the capture.
     pub captured: u64,
-    /// TCP segments from a client to the server,
+    /// TCP segments from a client to the server.
     pub from_clients: u64,
-    /// and back.
+    /// TCP segments from the server to a client.
     pub from_server: u64,
-    /// TCP of others.
+    /// TCP segments of other flows.
     pub other_flows: u64,
-    /// Other protocols.
+    /// Frames of other protocols.
     pub other_protocols: u64,
     /// Pieces of IP packets that never became whole.
     pub fragments: u64,
@@ -58,11 +58,11 @@ pub struct ClonedFrames {
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
     pub truncated: u64,
-    /// SYNs, without ACK, among the segments from clients,
+    /// SYN segments without ACK among those from clients.
     pub syns: u64,
-    /// SYNs with ACK among those from the server,
+    /// SYN segments with ACK among those from the server.
     pub syn_acks: u64,
-    /// and those of them whose SYN was not seen.
+    /// SYN segments with ACK from the server whose SYN was not seen.
     pub syn_acks_alone: u64,
     /// Segments of no session: what comes behind its end, or without a beginning that could be one.
     pub strays: u64,
@@ -71,54 +71,55 @@ pub struct ClonedFrames {
 /// Sessions by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedSessions {
-    /// Seen on the wire.
+    /// Sessions that were seen on the wire.
     pub seen: u64,
     /// SYNs whose connection never came about.
     pub half_open: u64,
-    /// The server refused them.
+    /// Sessions that the server refused.
     pub refused: u64,
     /// Open before the start, and waiting for a moment to be adopted.
     pub waiting: u64,
     /// Open before the start, and never adopted.
     pub midstream: u64,
-    /// Not chosen.
+    /// Sessions not copied, because the sampling did not choose them.
     pub sampled_out: u64,
-    /// Not taken, because there were too many at once,
+    /// Sessions not copied, because there were too many at once.
     pub over_sessions: u64,
-    /// too many new ones a second,
+    /// Sessions not copied, because there were too many new ones per second.
     pub over_rate: u64,
-    /// because copies were to become more slowly,
+    /// Sessions not copied, because the number of copies is raised gradually, as was asked.
     pub ramped_out: u64,
-    /// or because copying took more of the machine than it may.
+    /// Sessions not copied, because copying took more of the machine than it may.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub over_ceiling: u64,
     /// The way from a capture on another host had no room, or was not there.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub over_link: u64,
-    /// Of copies of ours that came back: from our addresses, or from the target.
+    /// Sessions that are our copies come back: from our addresses, or from the target.
     pub own: u64,
     /// Speaking TLS from their first byte, which the target has other keys for.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub tls: u64,
-    /// Copied from their beginning,
+    /// Sessions that are copied from their beginning.
     pub copied: u64,
-    /// or from somewhere in between.
+    /// Sessions that are copied from somewhere in between.
     pub adopted: u64,
-    /// Of those that are copied: ended with a gap, because a segment was neither captured nor sent again,
+    /// Copied sessions that ended with a gap, because a segment was neither captured nor retransmitted.
     pub gaps: u64,
-    /// with bytes that the server has and the capture has not,
+    /// Copied sessions that ended, because the server has bytes that the capture does not have.
     pub missed: u64,
-    /// with a segment that was captured in part,
+    /// Copied sessions that ended, because a segment was captured in part.
     pub truncated: u64,
-    /// with more out of order than there is room for,
+    /// Copied sessions that ended, because more segments were out of order than there is room for.
     pub too_early: u64,
-    /// turned to TLS (STARTTLS),
+    /// Copied sessions that ended, because they turned to TLS (STARTTLS).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub turned_tls: u64,
-    /// given up, because copying took far more of the machine than it may,
+    /// Copied sessions that were given up, because copying took far more of the machine than it may.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub shed: u64,
-    /// or given up by a capture on another host: the way from it had no room for a segment, or broke.
+    /// Copied sessions that were given up by a capture on another host: the connection from it had no room for a segment, or
+    /// broke.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unforwarded: u64,
     /// Ended because nothing came for long.
@@ -130,13 +131,13 @@ pub struct ClonedSessions {
 /// Bytes that clients said in sessions that are copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedBytes {
-    /// Captured, each once.
+    /// Bytes that were captured, each counted once.
     pub captured: u64,
-    /// In order, and handed on to be said again.
+    /// Bytes that were put in order and handed on to be sent to the target.
     pub delivered: u64,
     /// Never in order: behind a gap.
     pub behind_gaps: u64,
-    /// Captured again.
+    /// Bytes that were captured again (retransmissions).
     pub repeated: u64,
     /// Captured again, and different.
     pub different: u64,
@@ -149,9 +150,9 @@ pub struct ClonedBytes {
 pub struct ClonedConnections {
     /// Wanted: sessions times copies.
     pub wanted: u64,
-    /// Established.
+    /// Connections that were established.
     pub connected: u64,
-    /// The target refused.
+    /// Connections that the target refused.
     pub refused: u64,
     /// The target did not answer in time.
     pub timed_out: u64,
@@ -161,11 +162,11 @@ pub struct ClonedConnections {
     pub failed: u64,
     /// The copying ended before.
     pub unfinished: u64,
-    /// Among the established: the target closed, while its client still spoke,
+    /// Established connections that the target closed while the client still sent.
     pub closed_early: u64,
-    /// or reset,
+    /// Established connections that the target reset while the client still sent.
     pub reset_early: u64,
-    /// or they were given up, because too much waited for the target.
+    /// Established connections that were given up, because too many bytes waited for the target.
     pub overfull: u64,
     /// Requests that were not held until their answer any more, because it did not come.
     pub impatient: u64,
@@ -182,17 +183,17 @@ pub struct ClonedConnections {
 pub struct ClonedSent {
     /// Delivered bytes times copies.
     pub due: u64,
-    /// Taken by the sockets.
+    /// Bytes that the sockets accepted.
     pub sent: u64,
-    /// Not sent, because the connection did not come about,
+    /// Bytes not sent, because the connection was not established.
     pub unconnected: u64,
-    /// because the target closed or reset it,
+    /// Bytes not sent, because the target closed or reset the connection.
     pub after_close: u64,
-    /// because too much waited,
+    /// Bytes not sent, because too many bytes waited.
     pub overfull: u64,
-    /// because the client reset its connection,
+    /// Bytes not sent, because the client reset its connection.
     pub reset: u64,
-    /// or because the copying ended.
+    /// Bytes not sent, because the run ended.
     pub unfinished: u64,
     /// Bytes that the target answered.
     pub received: u64,
@@ -207,19 +208,20 @@ pub struct ClonedAnswers {
     pub requests: u64,
     /// Requests that both answered.
     pub compared: u64,
-    /// And alike: of HTTP/1 in status line, body and fields of the head that do not differ by nature; of any other protocol byte by byte.
+    /// Answers of those compared that are equal: in HTTP/1 the status line, the body and the header fields that do not differ
+    /// by nature; in any other protocol every byte.
     pub same: u64,
     /// They begin differently: the first of these four that holds is counted.
     pub lines_differ: u64,
     /// They begin alike, and their bodies' sizes differ.
     pub sizes_differ: u64,
-    /// Their bodies are of one size, and differ.
+    /// Answers whose bodies have the same size and differ.
     #[serde(default)]
     pub bodies_differ: u64,
-    /// Their bodies are alike, and fields of their heads differ.
+    /// Answers whose bodies are equal and whose header fields differ.
     #[serde(default)]
     pub fields_differ: u64,
-    /// Among those compared: not all of the server's body was captured; what was is compared, and its size.
+    /// Answers of those compared whose body at the server was captured in part: what was captured is compared, and its size.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub in_part: u64,
     /// Requests that the server did not answer, as far as the capture shows.
@@ -237,25 +239,25 @@ pub struct ClonedAnswers {
     pub unfollowed: u64,
     /// Sessions whose requests or answers could not be followed to their end.
     pub unframed_sessions: u64,
-    /// Sessions of which nothing is compared, because their messages cannot be told apart: HTTP/2.
+    /// Sessions of which nothing is compared, because their messages cannot be separated (HTTP/2).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unread_sessions: u64,
-    /// From the request's last byte to the answer's first, at the server.
+    /// Time from the last byte of a request to the first byte of the answer, at the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online_first_byte_ns: Option<Distribution>,
-    /// And to its last.
+    /// Time from the last byte of a request to the last byte of the answer, at the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online_last_byte_ns: Option<Distribution>,
-    /// The same of the target, from when the request was said to it.
+    /// Time from when a request was sent to the target to the first byte of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_first_byte_ns: Option<Distribution>,
-    /// And to its last.
+    /// Time from when a request was sent to the target to the last byte of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_last_byte_ns: Option<Distribution>,
-    /// From when a request was captured until it was said to the target.
+    /// Time from the capture of a request to when it was sent to the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<Distribution>,
-    /// In what answers differ, the most frequent first.
+    /// What differs in answers, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<ClonedDifference>,
     /// Differences of kinds that are not listed.
@@ -266,13 +268,13 @@ pub struct ClonedAnswers {
 /// What became of copies to the second target: one of each session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedNoise {
-    /// Its address and port.
+    /// Address and port of the second target.
     pub target: String,
-    /// Connections to it.
+    /// Connections to the second target.
     pub connections: ClonedConnections,
     /// Bytes that were to be said to it.
     pub sent: ClonedSent,
-    /// Its answers beside the server's.
+    /// Its answers compared with the server's.
     pub answers: ClonedAnswers,
 }
 
@@ -281,11 +283,11 @@ pub struct ClonedNoise {
 pub struct ClonedDifference {
     /// `first_line`, `size` (of bodies), `body` or `field` (of heads).
     pub kind: String,
-    /// The server's.
+    /// What the server's answer has.
     pub online: String,
-    /// The target's.
+    /// What the target's answer has.
     pub target: String,
-    /// How often.
+    /// Number of answers that differ in this way.
     pub count: u64,
     /// How often the second target's answers differ from the server's in the same respect (first lines, sizes, bodies, or the same field)
     /// where the server's began like this.
@@ -294,7 +296,7 @@ pub struct ClonedDifference {
     /// What one of these requests began with; empty where that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub example: String,
-    /// Where the bodies of the answers to that request begin to differ, if that is within what is kept of them.
+    /// Where the bodies of the first such pair of answers begin to differ, if that is within what is kept of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<ClonedPlace>,
 }
@@ -306,7 +308,7 @@ pub struct ClonedPlace {
     pub offset: u64,
     /// What the server's body has there, with some bytes before, escaped.
     pub online: String,
-    /// What the target's has.
+    /// What the target's body has there.
     pub target: String,
 }
 

@@ -9,24 +9,24 @@ use crate::data::model::Report;
 /// What a flow collector received (`netdyno collect`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Collection {
-    /// Of all exporters together.
+    /// Sums over all exporters.
     #[serde(flatten)]
     pub all: Exported,
     /// Records a second, from the first message to the last.
     pub records_per_second: f64,
     /// Messages that the kernel had no room for: this collector lost them, no exporter did.
     pub dropped_messages: u64,
-    /// Connections that exporters made (TCP),
+    /// TCP connections that exporters made.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub connections: u64,
-    /// and those that were closed here: a message could not be read, or there was no room.
+    /// TCP connections that were closed here, because a message could not be read or there was no room.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub closed_connections: u64,
     /// Records that were written wherever they were to be written: the least of `sinks`. One of both directions is written as two.
     pub written_records: u64,
     /// Records for which a writer had no room or no disk: the most of `sinks`.
     pub unwritten_records: u64,
-    /// Where records were written, each by itself.
+    /// Places where records were written, each with counts of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<Written>,
     /// Exporters; of those that are forgotten each address counts once.
@@ -42,11 +42,11 @@ pub struct Collection {
 /// A file, database or cluster that records were written to: all that came are written or unwritten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
-    /// Which.
+    /// The file, database or cluster.
     pub to: String,
     /// Records that were written and, where that can be had, confirmed. Of a pipe, those that went into it.
     pub written_records: u64,
-    /// Records that were not.
+    /// Records that were not written.
     pub unwritten_records: u64,
     /// How often something went wrong, although it may have been overcome.
     #[serde(default, skip_serializing_if = "super::is_zero")]
@@ -60,9 +60,9 @@ pub struct Written {
 /// connections from there together. `(others)`: who had no room here, and datagrams that were no messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exporter {
-    /// Where its messages come from.
+    /// Address and port that its messages come from.
     pub from: String,
-    /// What came.
+    /// What it exported.
     #[serde(flatten)]
     pub exported: Exported,
 }
@@ -70,17 +70,17 @@ pub struct Exporter {
 /// What came of exporters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exported {
-    /// Messages.
+    /// Messages that were received.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of the messages.
     pub message_bytes: u64,
-    /// Records of flows,
+    /// Flow records that were received.
     pub records: u64,
-    /// the packets that they count,
+    /// Packets that the flow records count.
     pub packets: u64,
-    /// and the bytes of IP.
+    /// Bytes of IP that the flow records count.
     pub octets: u64,
-    /// Records of options.
+    /// Options records that were received.
     pub options_records: u64,
     /// Templates, each as often as it came.
     pub templates: u64,
@@ -88,31 +88,31 @@ pub struct Exported {
     pub malformed_messages: u64,
     /// Sets of records whose template never came, or came too late.
     pub unread_sets: u64,
-    /// By the exporters' numbers: records that did not arrive (NetFlow v5, IPFIX).
+    /// Records that did not arrive, by the exporters' sequence numbers (NetFlow v5, IPFIX).
     pub missing_records: u64,
-    /// By their numbers: messages that did not arrive (NetFlow v9, sFlow).
+    /// Messages that did not arrive, by the exporters' sequence numbers (NetFlow v9, sFlow).
     pub missing_messages: u64,
-    /// Records that did not arrive, or arrived in sets without a template: which of the two nobody knows (IPFIX).
+    /// Records that did not arrive, or arrived in sets without a template: which of the two cannot be known (IPFIX).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub uncounted_records: u64,
     /// Messages that came behind later ones; what they hold is not missing.
     pub late_messages: u64,
-    /// Messages that came although their numbers had come already,
+    /// Messages whose sequence numbers had arrived before.
     #[serde(default)]
     pub duplicate_messages: u64,
-    /// and the records of flows in them: these are in `records` and in what is written, too.
+    /// Flow records in duplicate messages: these are in `records` and in what is written, too.
     #[serde(default)]
     pub duplicate_records: u64,
-    /// How often an exporter began to count anew. What was lost around it is not known.
+    /// Number of times that an exporter restarted its counting. What was lost around a restart is not known.
     pub restarts: u64,
     /// Templates and observation domains that had no room, or lost it to others.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub refused_templates: u64,
-    /// Records that exporters say they did not send (`notSentFlowTotalCount`), since this collector listens.
+    /// Records that exporters report as not sent (`notSentFlowTotalCount`), since this collector listens.
     pub unsent_records: u64,
-    /// Packets that they say they did not meter (`ignoredPacketTotalCount`), since then.
+    /// Packets that exporters report as not metered (`ignoredPacketTotalCount`), since this collector listens.
     pub unmetered_packets: u64,
-    /// Records whose exporter does not say one packet in how many it looks at: what they count stands for nobody knows how much more.
+    /// Records whose exporter does not say its sampling rate: how many packets they stand for is not known.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unknown_sampling_records: u64,
     /// Sets of reserved numbers, which were passed over (RFC 7011, 3.3.2).

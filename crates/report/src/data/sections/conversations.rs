@@ -24,7 +24,7 @@ pub struct Conversation {
     pub reason: Option<String>,
     /// Bytes that the client says, and how many of them the server acknowledged.
     pub client_bytes: u64,
-    /// Of those, bytes that the server acknowledged.
+    /// Bytes of those sent that the server acknowledged.
     pub acknowledged_bytes: u64,
     /// Bytes that the server said in the capture, and now.
     pub expected_bytes: u64,
@@ -32,21 +32,21 @@ pub struct Conversation {
     pub received_bytes: u64,
     /// Who ended it, in the capture and now: `client`, `server`, `reset by client`, `reset by server`, `open`.
     pub captured_end: String,
-    /// Who ended it now.
+    /// Who ended the connection in this run.
     pub end: String,
-    /// From the first segment to the last.
+    /// Time from the first segment to the last.
     pub duration_ns: u64,
     /// Segments that the client sent, retransmissions counted.
     pub segments_sent: u64,
     /// Segments that came from the server.
     pub segments_received: u64,
-    /// Of those that were sent: segments that were sent again.
+    /// Segments of those sent that were retransmissions.
     pub retransmitted_segments: u64,
     /// Times that nothing was acknowledged in time (RFC 6298).
     pub retransmission_timeouts: u64,
     /// Times that a closed window was asked whether it has opened.
     pub window_probes: u64,
-    /// Of the server's: segments that came before their turn, and bytes that came again.
+    /// Segments of the server that came out of order, or brought bytes again.
     pub out_of_order_segments: u64,
     /// Bytes of the server that came again.
     pub duplicate_bytes: u64,
@@ -75,41 +75,42 @@ pub enum Outcome {
 /// Round trips of segments and their acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTrip {
-    /// The shortest, in nanoseconds.
+    /// The shortest time.
     pub min: u64,
-    /// The mean.
+    /// The mean time.
     pub mean: u64,
-    /// The longest.
+    /// The longest time.
     pub max: u64,
 }
 
 /// Words of the client, and the server's answer to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
-    /// When its last word was said, from the start of the run. Left out where the server speaks first, or nothing was said.
+    /// When the last byte of the request was sent, from the start of the run. Left out where the server speaks first, or
+    /// nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_at_ns: Option<u64>,
     /// Bytes that the client says.
     pub client_bytes: u64,
     /// Bytes of the answer in the capture.
     pub expected_bytes: u64,
-    /// Bytes of the answer now.
+    /// Bytes of the answer in this run.
     pub received_bytes: u64,
     /// Bytes that the capture does not have, and that were taken as they came.
     pub not_compared_bytes: u64,
     /// The first place where the answer is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// From the last word to the first and the last byte of the answer: now, and in the capture.
+    /// Time from the last byte of the request to the first byte of the answer in this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
-    /// The same in the capture.
+    /// Time from the last byte of the request to the first byte of the answer in the capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured_first_byte_ns: Option<u64>,
-    /// To the last byte of the answer.
+    /// Time from the last byte of the request to the last byte of the answer in this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_byte_ns: Option<u64>,
-    /// The same in the capture.
+    /// Time from the last byte of the request to the last byte of the answer in the capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured_last_byte_ns: Option<u64>,
 }
@@ -117,12 +118,12 @@ pub struct Exchange {
 /// Where an answer begins to differ, with some bytes of both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// In the captured answer, from 0.
+    /// Offset of the difference in the captured answer, from 0.
     pub offset: u64,
-    /// Where what is shown begins.
+    /// Offset of the first byte that is shown.
     pub shown_from: u64,
-    /// Hexadecimal.
+    /// Bytes of the captured answer, in hexadecimal.
     pub captured: String,
-    /// The same of the answer now.
+    /// Bytes of the answer in this run, in hexadecimal.
     pub live: String,
 }

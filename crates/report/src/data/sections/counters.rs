@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::is_zero;
 
-/// A counter that rose during the run, whoever's frames it counted.
+/// A counter that rose during the run, by frames of this run or of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCounter {
     /// The interface at whose end it was read, or `this machine`.
@@ -14,12 +14,12 @@ pub struct HostCounter {
     /// (`/proc/net/softnet_stat`); of a lab's device also `queue` (`tc -s qdisc`), `rule` (nftables) and `impair` (its
     /// program).
     pub source: String,
-    /// Its name there.
+    /// Name of the counter at that place.
     pub name: String,
     /// By how much it rose during the run.
     pub rise: u64,
-    /// Of the rise, frames that arrived and were measured: some drivers count what the meter's program drops when it has
-    /// counted it.
+    /// Part of the rise that is frames which arrived and were measured: some drivers count as dropped what the meter's
+    /// program drops after counting it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_frames: Option<u64>,
     /// Frames that it counts are gone: why, and what helps.
@@ -68,10 +68,10 @@ pub struct InterfaceCounters {
     pub beyond_layer2_bytes: Option<i64>,
 }
 
-/// What a queueing discipline counted, whoever's frames those were.
+/// What a queueing discipline counted, frames of this run and of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueCounters {
-    /// `tbf`, `fq_codel`, ...
+    /// Kind of the discipline: `tbf`, `fq_codel`, ...
     pub kind: String,
     /// Let through, each frame of a super-frame by itself.
     pub passed_frames: u64,
@@ -94,7 +94,7 @@ pub enum Witness {
     Meter,
     /// The driver gave back their memory as done with; no counter knows them, and no receiver counted.
     Completions,
-    /// Nobody.
+    /// No counter saw them.
     Nobody,
 }
 

@@ -12,7 +12,7 @@ use crate::data::model::Report;
 pub struct Endpoint {
     /// The test: `tcp-stream`, `udp-rr`, ...
     pub test: String,
-    /// Where the server is.
+    /// Address of the server.
     pub server: String,
     /// Own address on the control connection; left out over a Unix socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,8 @@ pub struct Endpoint {
     /// What came in so long before was not measured.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub warm_up_ns: u64,
-    /// With a warm-up, both ends begin to measure when it is over by their own clocks: at most so long apart.
+    /// Largest difference between the measured times of both ends: with a warm-up, each end begins to measure when it is over
+    /// by its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows_apart_ns: Option<u64>,
     /// Bytes that went, a direction each.
@@ -40,7 +41,7 @@ pub struct Endpoint {
     /// Repetitions, and how sure the result is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Repeated>,
-    /// This host's end.
+    /// The end on this host.
     pub local: End,
     /// The server's; left out where it could not be asked any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,12 +56,12 @@ pub struct Endpoint {
 pub struct EndpointStream {
     /// The client sent, else the server.
     pub from_client: bool,
-    /// Bytes that the sender handed to its kernel in the measured time; of datagrams those whose own time is in it,
+    /// Bytes that the sender handed to its kernel in the measured time; of datagrams those whose own time lies in it.
     pub sent_bytes: u64,
-    /// which was so long,
+    /// Length of the sender's measured time.
     #[serde(default)]
     pub sent_ns: u64,
-    /// and so many bits a second.
+    /// Bits per second that the sender handed to its kernel.
     pub sent_bits_per_second: f64,
     /// Bytes that the receiver got in its own measured time; of datagrams of those that `sent_bytes` counts. Left out where it could not be
     /// asked.
@@ -73,7 +74,7 @@ pub struct EndpointStream {
     /// Bits a second that it got: the throughput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bits_per_second: Option<f64>,
-    /// Of datagrams.
+    /// Counts of datagrams; left out for streams of TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
 }
@@ -85,21 +86,21 @@ pub struct Datagrams {
     pub size_bytes: u64,
     /// Handed to the sender's kernel in the measured time, by the time that each has in it.
     pub sent: u64,
-    /// Of these, received; duplicates among them.
+    /// Datagrams that were received, duplicates among them.
     pub received: u64,
-    /// Received a second.
+    /// Datagrams received per second.
     pub received_per_second: f64,
     /// Sent and not received: `sent`, less `received`, duplicates not counted.
     pub lost: u64,
-    /// Of those sent.
+    /// Lost datagrams over those sent (0 to 1).
     pub loss_ratio: f64,
-    /// Of the lost ones, those that reached the receiver's host and found no room in its socket: no loss of the network.
+    /// Lost datagrams that reached the receiver's host and found no room in its socket: no loss of the network.
     pub dropped_by_receiver: u64,
     /// Refused by the sender's own host (ENOBUFS): not among those sent.
     pub refused_by_sender: u64,
     /// Arrived after one that was sent later.
     pub reordered: u64,
-    /// Arrived again.
+    /// Datagrams that arrived again.
     pub duplicated: u64,
     /// Interarrival jitter (RFC 3550, 6.4.1).
     pub jitter_ns: u64,
@@ -108,9 +109,9 @@ pub struct Datagrams {
 /// Requests that were answered; or connections that were made, if both sizes are 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transactions {
-    /// How many.
+    /// Number of transactions.
     pub count: u64,
-    /// And a second: of the time that was measured.
+    /// Transactions per second of the measured time.
     pub per_second: f64,
     /// How long that was: the time that was asked for, or longer if the last one was answered later; until an amount was done; or, of
     /// connections that are opened to be held and no more, until the last one was open. Of repetitions the sum.
@@ -132,31 +133,31 @@ pub struct Transactions {
     /// Requests that were not answered (UDP).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub lost: u64,
-    /// How long they took.
+    /// Time that transactions took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
 }
 
 /// What became of connections that were to be opened (`connection-rate`), of the whole test, its warm-up included. How many a second, and
-/// how long the handshake took, is told as of transactions.
+/// how long the handshake took, stands in the counts of transactions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Opening {
-    /// Tried.
+    /// Connections that were tried.
     pub attempts: u64,
-    /// Opened.
+    /// Connections that were opened.
     pub opened: u64,
     /// Not opened, or broken while they were used: the sum of the reasons.
     pub failed: u64,
-    /// Nobody listened there (ECONNREFUSED).
+    /// Connections that were refused because nothing listened (ECONNREFUSED).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub refused: u64,
-    /// Not open in time.
+    /// Connections that were not open in time.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub timed_out: u64,
     /// This host had no free port (EADDRNOTAVAIL).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub no_port: u64,
-    /// Reset (ECONNRESET).
+    /// Connections that were reset (ECONNRESET).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub reset: u64,
     /// This process may open no more files (EMFILE).
@@ -165,7 +166,7 @@ pub struct Opening {
     /// No way there (EHOSTUNREACH, ENETUNREACH).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unreachable: u64,
-    /// Another reason.
+    /// Connections that failed for another reason.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub other: u64,
     /// The first failure, in the kernel's words.
@@ -178,9 +179,9 @@ pub struct Opening {
     pub most_open: u64,
     /// To be held. 0: each was closed at once.
     pub hold: u64,
-    /// Open at the end.
+    /// Connections open at the end.
     pub held: u64,
-    /// Of those held, the ones that broke.
+    /// Held connections that broke.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub broken: u64,
 }
@@ -207,13 +208,13 @@ impl Opening {
 pub struct EndpointMemory {
     /// Connections that were open.
     pub connections: u64,
-    /// Of netdyno's process (resident).
+    /// Resident memory of netdyno's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_bytes: Option<i64>,
-    /// Of the kernel's slab: sockets, files, entries of epoll (Slab in /proc/meminfo).
+    /// The kernel's slab memory: sockets, files, entries of epoll (Slab in /proc/meminfo).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_slab_bytes: Option<i64>,
-    /// Of TCP's buffers (mem of TCP in /proc/net/sockstat).
+    /// Memory of TCP's buffers (mem of TCP in /proc/net/sockstat).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_buffer_bytes: Option<i64>,
 }
@@ -221,18 +222,18 @@ pub struct EndpointMemory {
 /// Latency of transactions by themselves and beside streams that fill the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnderLoad {
-    /// By themselves.
+    /// Latency without other traffic.
     pub idle_ns: Distribution,
-    /// Beside streams in both directions.
+    /// Latency beside streams in both directions.
     pub loaded_ns: Distribution,
-    /// By how much the median rose; 0 if it fell.
+    /// Rise of the median latency; 0 if it fell.
     pub increase_ns: u64,
     /// Transactions a minute beside streams, from the mean latency: RPM, as the responsiveness drafts (draft-ietf-ippm-responsiveness) call it.
     pub round_trips_per_minute: f64,
-    /// A+ to F; left out where latency was lower beside streams than without them, which tells nothing of how much they add.
+    /// A+ to F; left out where latency was lower beside streams than without them, because that does not show how much they add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
-    /// By which rule.
+    /// The rule that the grade follows.
     pub rule: String,
 }
 
@@ -243,24 +244,24 @@ pub struct Repeated {
     pub results: Vec<f64>,
     /// How sure it was to be: 0.99.
     pub level: f64,
-    /// The whole width of the interval that was asked for, as a share of the mean,
+    /// The whole width of the confidence interval that was asked for, as a share of the mean.
     pub wanted_width_ratio: f64,
-    /// and that was reached.
+    /// The whole width of the confidence interval that was reached, as a share of the mean.
     pub width_ratio: f64,
-    /// It is narrow enough.
+    /// Whether the interval is as narrow as was asked.
     pub reached: bool,
 }
 
 /// One end: its host, its sockets, and what it spent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
-    /// netdyno's version there.
+    /// Version of netdyno at this end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The kernel's release.
+    /// Release of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Its settings that bear on connections (net.ipv4.tcp_rmem, ...), by name.
+    /// The host's settings that bear on connections (net.ipv4.tcp_rmem, ...), by name.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub settings: std::collections::BTreeMap<String, String>,
     /// Congestion control of its connections.
@@ -269,22 +270,22 @@ pub struct End {
     /// Send buffer of the first socket when the test was over, as the kernel has it (SO_SNDBUF): the kernel counts its own use in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer_bytes: Option<u64>,
-    /// Its receive buffer (SO_RCVBUF).
+    /// Size of its receive buffer (SO_RCVBUF).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer_bytes: Option<u64>,
-    /// TCP's largest segment.
+    /// Largest segment of TCP (MSS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss_bytes: Option<u64>,
-    /// Multipath TCP was spoken; left out where nobody asked for it.
+    /// Whether Multipath TCP was used; left out where it was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mptcp: Option<bool>,
-    /// Its processors.
+    /// Number of the host's processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u64>,
     /// What of them was in use, by all programs and interrupts, in cores (1.0: one core all the time).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_cores: Option<f64>,
-    /// Of it, in soft interrupts, where the network's work is done.
+    /// Processors of the host that were in use for soft interrupts, where the network's work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softirq_cores: Option<f64>,
     /// Used by netdyno's process alone, in cores: without interrupts.
@@ -296,25 +297,25 @@ pub struct End {
     /// CPU time of the whole host for 1,024 bytes of payload, in ns (netperf's service demand): of streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_demand_ns_per_kib: Option<f64>,
-    /// The same for a transaction.
+    /// CPU time of the host per transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_demand_ns_per_transaction: Option<f64>,
-    /// Of its connections at the end: mean smoothed round-trip time,
+    /// Mean smoothed round-trip time of its connections at the end of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ns: Option<u64>,
-    /// the least round-trip time,
+    /// Least round-trip time of its connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rtt_ns: Option<u64>,
-    /// the sum of congestion windows,
+    /// Sum of the congestion windows of its connections at the end of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd_bytes: Option<u64>,
-    /// segments that this end sent again in the measured time.
+    /// Segments that this end retransmitted in the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
-    /// Calls with MSG_ZEROCOPY that completed,
+    /// Calls with MSG_ZEROCOPY that completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zerocopy_calls: Option<u64>,
-    /// and of these, those whose data the kernel copied after all.
+    /// Calls with MSG_ZEROCOPY whose data the kernel copied after all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zerocopy_copied: Option<u64>,
     /// What its connections took of memory.
@@ -365,7 +366,7 @@ pub struct EndpointInterval {
 pub struct Served {
     /// Tests that are over.
     pub tests: u64,
-    /// Of these, tests that broke off.
+    /// Tests of those that broke off.
     pub broken_tests: u64,
     /// Connections that were refused, or meant nothing.
     pub refused_connections: u64,

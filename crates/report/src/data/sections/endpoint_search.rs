@@ -17,24 +17,24 @@ pub struct EndpointSearch {
     pub kind: String,
     /// The test that was done again and again: `tcp-stream`, `udp-rr`, ...
     pub test: String,
-    /// Where the server is.
+    /// Address of the server.
     pub server: String,
-    /// It came to its end; if not it can be continued.
+    /// Whether the search ended by itself; if not, it can be continued.
     pub complete: bool,
     /// Connections at once.
     pub connections: u64,
     /// How long each trial was measured.
     pub trial_ns: u64,
-    /// What came before and was not.
+    /// Time before each trial's measured time that is not measured.
     pub warm_up_ns: u64,
     /// Time that it took in all.
     pub elapsed_ns: u64,
     /// What `per_second` counts: `bits` of payload that the receiver got, or `transactions`.
     pub counts: String,
-    /// The socket buffers.
+    /// What was found about socket buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffer: Option<SocketBufferFound>,
-    /// The rate of transactions.
+    /// The highest rate of transactions that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionsFound>,
     /// All trials, in the order they were done.
@@ -43,7 +43,7 @@ pub struct EndpointSearch {
     /// Settings of this host that bear on connections (net.core.wmem_max, ...), by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub local_settings: BTreeMap<String, String>,
-    /// The server's.
+    /// Settings of the server's host that bear on connections, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remote_settings: BTreeMap<String, String>,
 }
@@ -83,15 +83,15 @@ words! {
 /// One trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointTrial {
-    /// From 1.
+    /// Number of the trial, from 1.
     pub number: u32,
     /// `sweep`; or `estimate` (a closed loop), `search`, `confirm`.
     #[schemars(with = "String")]
     pub stage: EndpointStage,
-    /// Asked for as SO_SNDBUF and SO_RCVBUF at both ends; left out where the kernel tunes.
+    /// Size of the buffers, asked for as SO_SNDBUF and SO_RCVBUF at both ends; left out where the kernel tunes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_bytes: Option<u64>,
-    /// The rate that was offered; left out as fast as it goes.
+    /// The rate that was offered; left out where the test ran as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intended_per_second: Option<f64>,
     /// What came of it: bits or transactions a second.
@@ -99,16 +99,16 @@ pub struct EndpointTrial {
     /// The sender's buffer when it was over, as the kernel has it (SO_SNDBUF).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer_bytes: Option<u64>,
-    /// The receiver's (SO_RCVBUF).
+    /// The receiver's buffer when the trial was over, as the kernel has it (SO_RCVBUF).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer_bytes: Option<u64>,
-    /// TCP's smoothed round-trip time at the end,
+    /// Smoothed round-trip time of TCP at the end of the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ns: Option<u64>,
-    /// and the least.
+    /// Least round-trip time of TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rtt_ns: Option<u64>,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
     /// Datagrams, or transactions over UDP, that were lost.
@@ -117,13 +117,13 @@ pub struct EndpointTrial {
     /// Datagrams that were sent.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub sent: u64,
-    /// Requests that were due and not asked within the trial.
+    /// Requests that were due and not sent within the trial.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unsent: u64,
     /// How long transactions took: with a rate, from when each was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<TrialLatency>,
-    /// The percentile that is bounded.
+    /// Value of the percentile that is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_percentile_ns: Option<u64>,
     /// `done`, or `nothing arrived`; of a rate `passed`, or `latency` (above the bound), `lost`, `not carried` (fewer transactions than were due).
@@ -138,7 +138,7 @@ pub struct SocketBufferFound {
     pub enough_ratio: f64,
     /// The best mean, of all sizes and of the kernel's own tuning.
     pub best_per_second: f64,
-    /// With this size; left out for the kernel's own tuning.
+    /// Size of the buffers with the best mean; left out for the kernel's own tuning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_buffer_bytes: Option<u64>,
     /// The smallest size whose mean is enough; left out where none is.
@@ -166,24 +166,24 @@ pub struct BufferPoint {
     pub buffer_bytes: Option<u64>,
     /// The result of each repetition.
     pub results: Vec<f64>,
-    /// Their mean.
+    /// Mean of the results.
     pub per_second: f64,
     /// The whole width of its confidence interval (Student's t), as a share of it; left out of a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_ratio: Option<f64>,
-    /// The mean over the best one.
+    /// The mean over the best mean.
     pub best_ratio: f64,
     /// What the kernel granted the sender (SO_SNDBUF, read when the last repetition was over): twice what was asked, unless a limit
     /// is in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer_bytes: Option<u64>,
-    /// What it granted the receiver.
+    /// What the kernel granted the receiver (SO_RCVBUF).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer_bytes: Option<u64>,
     /// The sender's kernel granted less than it doubles to: net.core.wmem_max is lower.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub send_capped: bool,
-    /// The receiver's did: net.core.rmem_max is lower.
+    /// The receiver's kernel granted less than it doubles to: net.core.rmem_max is lower.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub receive_capped: bool,
     /// TCP's smoothed round-trip time, mean of the repetitions: a buffer that is too large fills queues.
@@ -202,25 +202,25 @@ pub struct BufferPoint {
 pub struct TransactionsFound {
     /// The percentile that is bounded: 99.
     pub percentile: f64,
-    /// The bound.
+    /// Bound of the percentile.
     pub below_ns: u64,
-    /// What a closed loop reached, which the search began with.
+    /// Rate that a closed loop reached, which the search began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_loop_per_second: Option<f64>,
-    /// With so many in flight over each connection.
+    /// Requests in flight over each connection in that closed loop.
     pub closed_loop_in_flight: u64,
     /// The highest rate that passed all its trials; left out where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
-    /// The lowest that did not pass; left out where the greatest that was to be tried passed.
+    /// The lowest rate that did not pass; left out where the greatest that was to be tried passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_per_second: Option<f64>,
-    /// Why it did not, of the last trial there.
+    /// Why that rate did not pass: the verdict of the last trial there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_reason: Option<String>,
     /// Trials that passed at the rate that was found.
     pub passed_trials: u32,
-    /// The bounded percentile there: the worst of these trials.
+    /// The bounded percentile at the rate that was found: the worst of these trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_percentile_ns: Option<u64>,
     /// How near the bounds were to come, relative to the rate.

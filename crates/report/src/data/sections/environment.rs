@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 /// The machine, the software and the choices they led to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// Of the netdyno that ran.
+    /// Version of the netdyno that ran.
     pub netdyno_version: String,
     /// The commit it was built from, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netdyno_commit: Option<String>,
-    /// When the run began, RFC 3339, UTC. See [`crate::data::units::rfc3339`].
+    /// When the run began, as RFC 3339 writes it, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// The machine's name.
@@ -21,7 +21,7 @@ pub struct Environment {
     /// The kernel's release, as of `uname -r`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// As /proc/cpuinfo says it.
+    /// Model of the CPU, as /proc/cpuinfo has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
     /// CPUs this process may run on.
@@ -37,7 +37,7 @@ pub struct Environment {
     /// netdyno's own network namespace has them. Those that cannot be read are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tuning: BTreeMap<String, String>,
-    /// Those that took part.
+    /// The interfaces that took part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Interface>,
     /// The engine that sent, and why it was chosen.
@@ -53,7 +53,7 @@ pub struct Environment {
 pub struct Choice {
     /// What was chosen: `xdp`, `packet`, ...
     pub name: String,
-    /// Why, for people.
+    /// Why it was chosen, in words.
     pub reason: String,
     /// What would have been taken rather, and why it was not possible; best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +77,7 @@ pub struct Interface {
     /// `send`, `measure`, `reflect`, `send and measure`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The driver, where it tells its name.
+    /// Name of the driver, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The longest packet that it carries, in bytes without the Ethernet header.

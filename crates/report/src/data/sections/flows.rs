@@ -18,7 +18,7 @@ pub struct Flows {
     pub flow_frames: u64,
     /// Frames that do not (ARP, other link-layer protocols).
     pub non_flow_frames: u64,
-    /// Of `flows`, those that had been seen before but were silent for longer than a flow lives, where flows expire.
+    /// Flows among `flows` that had been seen before, and were silent for longer than a flow lives, where flows expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expired: Option<u64>,
 }

@@ -37,13 +37,13 @@ pub struct Interval {
     /// The median delay of the frames that arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
-    /// The 99th percentile.
+    /// The 99th percentile of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p999_ns: Option<u64>,
-    /// The longest.
+    /// The longest delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
 }

@@ -15,7 +15,7 @@ pub struct DelayVariation {
     pub jitter_ns: Option<f64>,
     /// The 99.9th percentile of the delay over its minimum (RFC 8219, 7.3.1).
     pub pdv_ns: u64,
-    /// From one frame of a stream to the next that arrived, without sign (RFC 8219, 7.3.2).
+    /// Difference between the delays of one frame of a stream and the next that arrived, without sign (RFC 8219, 7.3.2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipdv_ns: Option<Distribution>,
 }
@@ -29,13 +29,13 @@ pub struct LatencyClock {
     /// host comes on top.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_error_ns: Option<u64>,
-    /// By how much it probably is (adjtimex(2): esterror).
+    /// Estimated error of the clock (adjtimex(2): esterror).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_error_ns: Option<u64>,
-    /// Does a daemon (PTP, NTP) keep it?
+    /// Whether a daemon (PTP, NTP) keeps the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synchronised: Option<bool>,
-    /// By how much it was set during the run: delays before and after cannot be compared.
+    /// Amount by which the clock was set during the run: delays before and after cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stepped_ns: Option<i64>,
     /// Who timed the arrivals: `hardware` or `software`.
@@ -55,7 +55,7 @@ pub struct HardwareStamps {
     pub software_frames: u64,
     /// Most by which its clock was off from what comparisons with this host's had led to expect, their own error included.
     pub max_error_ns: u64,
-    /// By how much its clock was set during the run.
+    /// Amount by which its clock was set during the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set_ns: Option<i64>,
 }

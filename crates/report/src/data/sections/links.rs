@@ -8,19 +8,19 @@ use super::is_false;
 /// An interface of the run had no link for a time. What was sent meanwhile is lost, and not by the device under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkEvent {
-    /// As the user named it.
+    /// The interface, as the user named it.
     pub interface: String,
-    /// Which end of the run that is: `send`, `measure`, ...
+    /// Role of the interface in the run: `send`, `measure`, ...
     pub role: String,
     /// What happened to it.
     pub what: LinkChange,
-    /// After the start of the run, when it was noticed: at once, or up to 50 ms late.
+    /// When it was noticed, from the start of the run: at once, or up to 50 ms late.
     pub at_ns: u64,
     /// Left out where the link had not come back when the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<u64>,
-    /// It came and went between two looks, which are at `at_ns` and `duration_ns` later: it was shorter than that.
-    /// Left out when false.
+    /// The link came and went between two readings, which are at `at_ns` and `duration_ns` later: it was down for less than
+    /// that. Left out when false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub between_looks: bool,
 }

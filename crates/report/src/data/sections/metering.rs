@@ -11,7 +11,7 @@ use crate::data::model::Report;
 pub struct Metering {
     /// Packets that were counted for a flow.
     pub packets: u64,
-    /// Their bytes of IP: headers and payload, without link headers, padding and FCS (`octetDeltaCount`).
+    /// Bytes of IP in those packets: headers and payload, without link headers, padding and FCS (`octetDeltaCount`).
     pub octets: u64,
     /// Frames that are not IP.
     pub other_frames: u64,
@@ -32,17 +32,17 @@ pub struct Metering {
     /// Frames that left by the interface; the others arrived.
     #[serde(default)]
     pub left_frames: u64,
-    /// Records that ended, by the reason: no packet for the idle timeout,
+    /// Records that ended because no packet came for the idle timeout.
     pub idle_records: u64,
-    /// longer than the active timeout,
+    /// Records that ended because they lasted longer than the active timeout.
     pub active_records: u64,
-    /// TCP's FIN or RST,
+    /// Records that ended with TCP's FIN or RST.
     pub closed_records: u64,
-    /// the end of the run,
+    /// Records that ended with the run.
     pub forced_records: u64,
-    /// no room for another flow.
+    /// Records that ended early because there was no room for another flow.
     pub displaced_records: u64,
-    /// their counters would not have held more (NetFlow v5: 4,294,967,295 bytes).
+    /// Records that ended because their counters would not have held more (NetFlow v5: 4,294,967,295 bytes).
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub full_records: u64,
     /// New flows a second.
@@ -53,11 +53,12 @@ pub struct Metering {
     pub table_bytes: u64,
     /// The longest search in the table of flows, in steps.
     pub longest_search: u32,
-    /// Records that were sent to a collector, and that nobody is known to have refused.
+    /// Records that were sent to a collector and not refused by it, as far as is known.
     pub sent_records: u64,
-    /// Messages that they were sent in, each once, however many collectors got it: without those of templates and of the probe,
+    /// Messages that records were sent in, each counted once however many collectors got it, without those of templates and
+    /// of the probe's own options.
     pub sent_messages: u64,
-    /// and their bytes.
+    /// Bytes of the messages that records were sent in.
     pub sent_bytes: u64,
     /// Records that were not sent: no room in the queue, or every collector that was to get them refused them.
     pub unsent_records: u64,
@@ -66,7 +67,7 @@ pub struct Metering {
     /// Records whose times the protocol cannot say: NetFlow counts them from the start of the exporter, in 32 bits.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub untimely_records: u64,
-    /// Each collector.
+    /// Counts for each collector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<Collector>,
 }
@@ -74,12 +75,12 @@ pub struct Metering {
 /// Where records went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Collector {
-    /// Its address and port; over TCP `tcp://` ahead of them.
+    /// Address and port of the collector, with `tcp://` before them over TCP.
     pub to: String,
     /// Messages that were sent there, those of templates and of the probe among them, less those that were refused.
     pub messages: u64,
-    /// Messages that its host said nobody takes, or that could not be sent. Hosts say it once a second at most, so over a network
-    /// more may have been refused.
+    /// Messages that the collector's host answered with an ICMP error, or that could not be sent. A host sends at most about
+    /// one such error per second, so over a network more may have been refused.
     pub refused_messages: u64,
     /// Messages of records that found no room while it took none, or were on their way when the connection broke (TCP).
     #[serde(default, skip_serializing_if = "super::is_zero")]

@@ -14,15 +14,15 @@ pub struct Departures {
     pub stamped_by: String,
     /// Frames whose stamps were asked for.
     pub asked_frames: u64,
-    /// Of those, stamped.
+    /// Frames of those asked for that were stamped.
     pub stamped_frames: u64,
     /// How long after its time a frame left; one that was early counts as 0. Left out at top speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness_ns: Option<Distribution>,
-    /// From when a frame was handed to the kernel until it left.
+    /// Time from when a frame was handed to the kernel to when it left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handing_ns: Option<Distribution>,
-    /// By how much these times may be wrong, because the stamps are of another clock.
+    /// Largest error of these times, because the stamps are of another clock.
     pub clock_error_ns: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Pacing {
     /// Frames later than `late_threshold_ns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_frames: Option<u64>,
-    /// See `late_frames`.
+    /// Lateness from which on a frame counts in `late_frames`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_threshold_ns: Option<u64>,
     /// Frames that left or arrived directly after the one before although the schedule left a gap, over all.
@@ -72,7 +72,7 @@ pub struct CatchUp {
     /// How often nothing left for more than 100 us although a frame was due and nothing kept it on purpose. How late frames are is
     /// something else: that adds up.
     pub stalls: u64,
-    /// The longest of them.
+    /// Length of the longest stall.
     pub longest_stall_ns: u64,
     /// Frames sent above the asked rate to catch up.
     pub frames: u64,

@@ -15,7 +15,7 @@ pub struct PortResult {
     /// Frames given up after retries.
     #[serde(default)]
     pub failed_frames: u64,
-    /// Where was measured: in a mesh the port itself.
+    /// Interface where they were measured: in a mesh the port itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_at: Option<String>,
     /// Frames that arrived there and were sent there: in a mesh those of all other ports.
@@ -24,11 +24,11 @@ pub struct PortResult {
     /// Layer 2 bytes of those, without FCS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_bytes: Option<u64>,
-    /// Of the frames that this port sent, those that did not arrive where they were sent to.
+    /// Frames that this port sent and that did not arrive where they were sent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_frames: Option<u64>,
     /// Frames of this run that arrived where this port measures and were sent to another: flooded or misdirected ones, in
-    /// `rx_frames` of no port. Left out where frames have no signatures to tell.
+    /// `rx_frames` of no port. Left out where frames have no signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misdirected_frames: Option<u64>,
 }

@@ -29,8 +29,8 @@ pub struct Rx {
     /// latter, and no `arrival_span_ns`.
     #[serde(flatten)]
     pub totals: Totals,
-    /// From the first arrival to the last, and the mean gap behind it. Left out where nothing was sent, and where frames of
-    /// others came as well.
+    /// Time from the first arrival to the last, and the mean gap after it. Left out where nothing was sent, and where frames
+    /// of others came as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival_span_ns: Option<u64>,
     /// Frames that arrived more than once, counted from the second time on.
@@ -45,8 +45,8 @@ pub struct Rx {
     /// Frames that are none of ours: those that cannot be, where loss is known by count only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_frames: Option<u64>,
-    /// Of those: known by what they are (ARP, IPv6 neighbour and listener discovery, IGMP, LLDP, spanning tree and the like),
-    /// more than the run sent of such. Left out where frames are told apart by their signatures.
+    /// Foreign frames that are known by their kind (ARP, IPv6 neighbour and listener discovery, IGMP, LLDP, spanning tree and
+    /// the like), beyond those of such kinds that the run sent. Left out where frames are recognised by their signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_frames: Option<u64>,
     /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
@@ -66,7 +66,7 @@ pub struct Rx {
 /// Frames sent and never received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// How many.
+    /// Number of lost frames.
     pub frames: u64,
     /// Lost over sent, 0 to 1; 0 when nothing was sent.
     pub ratio: f64,
@@ -74,11 +74,11 @@ pub struct Loss {
     /// lost. Left out when false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub by_count_only: bool,
-    /// Of how many frames that is so, where the others were signed.
+    /// Number of frames that are counted only, where the others were signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsigned_frames: Option<u64>,
-    /// Of the lost: frames of a capture to addresses that other frames of it came from, sent into the same port. A device
-    /// that learns addresses passes none of those on.
+    /// Lost frames of a capture to addresses that other frames of it came from, sent into the same port. A device that learns
+    /// addresses passes none of those on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learnt_frames: Option<u64>,
 }

@@ -81,7 +81,7 @@ pub enum Source {
 /// What a flow profile of a scenario comes to, by arithmetic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowProfile {
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
     /// New flows per second.
     pub flows_per_second: f64,
@@ -92,7 +92,7 @@ pub struct FlowProfile {
     /// Flows in all; left out without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// Frames of those.
+    /// Frames of all flows; left out without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
     /// So many flows have different keys (addresses, ports, protocol); then keys come again.
@@ -104,11 +104,11 @@ pub struct FlowProfile {
 /// Flows of a profile that differ in nothing but their keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowKind {
-    /// `tcp`, `udp` or `icmp`.
+    /// Transport protocol: `tcp`, `udp` or `icmp`.
     pub protocol: String,
     /// Packets of each.
     pub packets: u32,
-    /// From the first packet to the last.
+    /// Time from the first packet of a flow to the last.
     pub duration_ns: u64,
     /// Part of the profile's flows, 0 to 1.
     pub share: f64,
@@ -125,10 +125,10 @@ pub struct RequestedRate {
     /// Frames per second, where those follow from the request alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames_per_second: Option<f64>,
-    /// Layer 2 without FCS.
+    /// Bits per second on layer 2, without FCS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_per_second: Option<f64>,
-    /// On the wire: plus FCS, preamble and inter-frame gap, 24 bytes a frame.
+    /// Bits per second on the wire: with FCS, preamble and inter-frame gap, 24 bytes more per frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_per_second_l1: Option<f64>,
     /// New flows per second.

@@ -40,7 +40,7 @@ pub struct Tx {
     /// Frames sent shorter than they should have been (snap length below the frame's length).
     #[serde(default)]
     pub truncated: u64,
-    /// Frames that were handed over, and that nobody saw leave; left out where all were seen.
+    /// Frames that were handed over and that no counter saw leave; left out where all were seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unconfirmed_frames: Option<u64>,
     /// The interfaces' own counters over the run, against what this program counted.
@@ -52,7 +52,7 @@ pub struct Tx {
     /// The work by core: one entry for each worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Core>,
-    /// When some of the frames really left, by stamps of the interface, where that was asked for.
+    /// When some of the frames left, by the interface's time stamps, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<Departures>,
 }

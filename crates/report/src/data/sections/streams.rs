@@ -25,24 +25,23 @@ pub struct Stream {
     pub rx_bytes: u64,
     /// Frames that were sent and never arrived.
     pub lost_frames: u64,
-    /// Of those: sent after the last that arrived.
+    /// Lost frames that were sent after the last that arrived.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_at_end_frames: u64,
     /// Frames that arrived again.
     pub duplicated_frames: u64,
     /// Frames that arrived after a later one (RFC 4737, 3).
     pub reordered_frames: u64,
-    /// How far the reordered ones were (RFC 4737, 4.2.2): frames from the first with a higher number on, the greatest
-    /// and the mean.
+    /// Greatest extent of reordering (RFC 4737, 4.2.2): number of frames from the first with a higher number on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder_extent_max: Option<u64>,
-    /// The mean of that.
+    /// Mean extent of reordering (RFC 4737, 4.2.2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder_extent_mean: Option<f64>,
     /// Frames whose bytes before the signature were not those that were sent, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrupted_frames: Option<u64>,
-    /// Of the first streams.
+    /// Delays of its frames; kept for the first streams only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
     /// The shortest delay.
@@ -57,7 +56,7 @@ pub struct Stream {
     /// Interarrival jitter (RFC 3550, 6.4.1) at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<f64>,
-    /// Time between two arrivals, the mean and the longest.
+    /// Mean time between two arrivals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_mean_ns: Option<u64>,
     /// The longest time between two arrivals.
