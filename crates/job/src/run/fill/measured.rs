@@ -1,14 +1,14 @@
-//! What a meter measured, as the result tells it: what both a run and `netdyno measure` say of it.
+//! What a meter measured, as the result has it: the same of a run and of `netdyno measure`.
 
 use meter::clock::{ClockState, StepWatch};
 use meter::{Snapshot, StreamStats};
 use report::{
-    Bucket, Code, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Sentence, Stream,
-    Totals, units,
+    Bucket, Code, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals,
+    units,
 };
 
 /// Streams that a report lists at most; sums are over all.
-const MOST_STREAMS: usize = 65_536;
+pub const MOST_STREAMS: usize = 65_536;
 
 /// What arrived, without knowing what was sent.
 fn received(totals: &Snapshot) -> Rx {
@@ -45,114 +45,6 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
         .filter(|(_, count)| *count > 0)
         .map(|(&(from, to), count)| Bucket { from: from.into(), to: to.into(), count })
         .collect();
-    if measured.tags_unseen
-        && let Some(rx) = &report.result.rx
-        && let Some(said) = tags(report.result.tx.as_ref().map(|tx| &tx.totals), &rx.totals)
-    {
-        report.warnings.add(Code::TagsTakenOut, said);
-    }
-    if measured.old_stamps {
-        let said = "frames carry time stamps of before this run, such as those of a file that was signed earlier: they tell no latency, and \
-                    none is given";
-        report.warnings.add(Code::LatencyUnknown, (said, "have frames signed as they leave (`.sign`)"));
-    }
-    if totals.negative_latencies > 0 {
-        report.warnings.add(Code::LatencyUnknown, format!(
-            "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",
-            units::counted(totals.negative_latencies, "frame")
-        ));
-    }
-    if totals.unplaced > 0 {
-        report.warnings.add(
-            Code::StreamsBeyond,
-            (
-                format!(
-                    "{} belong to streams beyond the number that is told apart",
-                    units::counted(totals.unplaced, "frame")
-                ),
-                "raise `.streams`",
-            ),
-        );
-    }
-    if totals.contended > 0 {
-        let frames = units::counted(totals.contended, "frame");
-        report.warnings.add(
-            Code::StreamsContended,
-            (
-                format!("{frames} are in no stream, because several CPUs had frames of the same one at once"),
-                "send fewer streams: below some thousands each CPU has records of its own",
-            ),
-        );
-    }
-    if totals.astray > 0 {
-        report.warnings.add(
-            Code::StreamsAstray,
-            format!(
-                "{} are in no stream, because their number is so far ahead that it must be damaged",
-                units::counted(totals.astray, "frame")
-            ),
-        );
-    }
-    let renewed = measured.streams.iter().filter(|stream| stream.renewed > 0).count();
-    if renewed > 0 {
-        report.warnings.add(
-            Code::StreamsRenewed,
-            format!(
-                "a sender began anew in {}: loss, copies and order there are not known",
-                units::counted(renewed as u64, "stream")
-            ),
-        );
-    }
-    if totals.meter_dropped > 0 {
-        report.warnings.add(
-            Code::MeterMissed,
-            (
-                format!(
-                    "the meter itself missed {}: the packet socket is too slow for this rate",
-                    units::counted(totals.meter_dropped, "frame")
-                ),
-                "lower the rate, or measure by XDP (`.how`)",
-            ),
-        );
-    }
-    if totals.late > 0 {
-        report.warnings.add(Code::CopiesUnknown, format!(
-            "{} came so late that duplicates among them cannot be told from reordered ones: up to as many more may be lost",
-            units::counted(totals.late, "frame")
-        ));
-    }
-    let twice: u64 = measured.streams.iter().map(|s| s.unsure.saturating_sub(s.late + s.renewed)).sum();
-    if twice > 0 {
-        report.warnings.add(Code::CopiesUnknown, format!(
-            "streams came to both interfaces, where copies are not told from other frames: up to {} may be copies, and as \
-             many more lost than is said",
-            units::counted(twice, "frame")
-        ));
-    }
-}
-
-/// Whether what a NIC takes out of frames before they are counted matters here, for a person.
-fn tags(sent: Option<&Totals>, received: &Totals) -> Option<Sentence> {
-    const WHY: &str = "the receiving interface takes VLAN tags out before XDP sees a frame, so that sizes, bytes and bit \
-                       rates miss 4 bytes of each that had one";
-    const REMEDY: &str = "have them counted by `ethtool -K IFACE rxvlan off`, or by `.how` packet";
-    let said = |what: &str| Sentence::new(format!("{what}: {WHY}"), Some(REMEDY));
-    let Some(sent) = sent else {
-        return (received.frames > 0)
-            .then(|| said("if frames came with VLAN tags, that cannot be told here"));
-    };
-    if sent.frames == received.frames {
-        let missing = sent
-            .bytes
-            .checked_sub(received.bytes)
-            .filter(|missing| *missing > 0 && missing.is_multiple_of(4))?;
-        let frames = units::counted(missing / 4, "frame");
-        return Some(said(&format!("{frames} arrived 4 bytes shorter than sent")));
-    }
-    // Of frames that were lost nobody knows how long they were: the mean tells, unless only some had a tag.
-    let mean = |of: &Totals| of.bytes as f64 / of.frames.max(1) as f64;
-    let shorter = received.frames > 0 && mean(sent) - mean(received) >= 1.0;
-    shorter.then(|| said("frames arrived shorter than sent, at the mean"))
 }
 
 /// A stream of which this many frames were lost.
@@ -209,27 +101,25 @@ pub fn add(sum: &mut Stream, part: Stream) {
     sum.reordered_frames += part.reordered_frames;
 }
 
-/// Puts the streams into the report: of very many those that something happened to come first, and not all.
-pub fn list_streams(report: &mut Report, mut streams: Vec<Stream>) {
+/// Puts the streams into the report: of very many those that something happened to come first, and not all. Returns how many there
+/// are then.
+pub fn list_streams(report: &mut Report, mut streams: Vec<Stream>) -> Option<u64> {
     if let [only] = &mut streams[..]
         && only.rx_frames > 0
     {
         only.latency_ns = report.result.latency_ns.clone();
     }
-    if streams.len() > MOST_STREAMS {
+    let unlisted = (streams.len() > MOST_STREAMS).then_some(streams.len() as u64);
+    if unlisted.is_some() {
         let harmed = |s: &Stream| {
             s.lost_frames + s.duplicated_frames + s.reordered_frames + s.corrupted_frames.unwrap_or(0)
         };
-        report.warnings.add(Code::StreamsNotListed, format!(
-            "{} are too many to list: the report has {}, those with losses and the like first; its sums are over all",
-            units::counted(streams.len() as u64, "stream"),
-            units::count(MOST_STREAMS as u64)
-        ));
         streams.sort_by_key(|stream| (harmed(stream) == 0, stream.stream));
         streams.truncate(MOST_STREAMS);
         streams.sort_by_key(|stream| stream.stream);
     }
     report.streams = streams;
+    unlisted
 }
 
 /// The clock of the stamps, watched during a run.
@@ -332,26 +222,6 @@ fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> H
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tag_that_was_taken_out_is_said_where_it_matters() {
-        let totals = |frames, bytes| Totals::over(frames, bytes, 1_000_000);
-        let said = |sent: Option<(u64, u64)>, received: (u64, u64)| {
-            tags(sent.map(|(frames, bytes)| totals(frames, bytes)).as_ref(), &totals(received.0, received.1))
-                .map(|said| said.to_string())
-        };
-        assert_eq!(said(Some((300, 37_200)), (300, 37_200)), None);
-        let all = said(Some((300, 37_200)), (300, 36_000)).expect("all had one");
-        assert!(all.starts_with("300 frames arrived 4 bytes shorter") && all.contains("rxvlan off"), "{all}");
-        let some = said(Some((300, 37_200)), (300, 37_160)).expect("ten had one");
-        assert!(some.starts_with("10 frames"), "{some}");
-        // Lost frames, and a device that adds a trailer.
-        assert!(said(Some((300, 37_200)), (299, 35_880)).is_some_and(|said| said.contains("at the mean")));
-        assert_eq!(said(Some((300, 37_200)), (299, 37_076)), None);
-        assert_eq!(said(Some((300, 37_200)), (300, 40_000)), None);
-        assert_eq!((said(None, (0, 0)), said(Some((3, 300)), (0, 0))), (None, None));
-        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("cannot be told")));
-    }
 
     #[test]
     fn parts_of_a_stream_are_added_by_their_weight() {

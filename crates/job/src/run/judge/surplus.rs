@@ -1,14 +1,14 @@
-//! More that arrived than can have been lost nothing of: what would otherwise hide a loss is told, and the run falls short.
+//! Detects more distinct frames received than sent. They could hide a loss, so the run falls short.
 
 use meter::Measurement;
 use report::{Code, Report, units};
 
-/// Says if more different frames of a stream arrived than were sent (`sent`: by number).
-pub fn tell(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
+/// Falls short if more distinct frames of a stream arrived than were sent (`sent`: by number).
+pub fn judge(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
     let distinct = |number: &u32| {
         let at = measured.streams.binary_search_by_key(number, |stats| stats.stream).ok()?;
         let stats = measured.streams.get(at)?;
-        // What may have come to both of two interfaces is told as that.
+        // What may have come to both of two interfaces has a warning of its own.
         let at_both = stats.unsure.saturating_sub(stats.late.saturating_add(stats.renewed));
         Some(stats.distinct().saturating_sub(at_both))
     };
