@@ -3,57 +3,42 @@
 use super::Section;
 use crate::data::model::Report;
 use crate::data::sections::ports::PortResult;
-use crate::data::units;
-use crate::render::html::grid::{DASH, Grid};
-use crate::render::table::{Less, Table};
+use crate::render::table::Less;
+use crate::render::tabular::{Column, Tabular, count, text};
 use crate::render::text::Options;
 
-/// The columns of a table with a row for each.
-const HEADER: [&str; 9] =
-    ["port", "sent", "bytes", "failed", "measured at", "received", "bytes", "lost", "misdirected"];
-
-impl PortResult {
-    /// What stands behind its name in such a table; `None` where nothing is known.
-    fn cells(&self) -> [Option<String>; 8] {
-        let [sent, bytes, failed] = [self.tx_frames, self.tx_bytes, self.failed_frames].map(units::count);
-        let [received, received_bytes, lost, misdirected] =
-            [self.rx_frames, self.rx_bytes, self.lost_frames, self.misdirected_frames]
-                .map(|n| n.map(units::count));
-        let at = self.measured_at.as_deref().map(units::printable);
-        [Some(sent), Some(bytes), Some(failed), at, received, received_bytes, lost, misdirected]
-    }
+/// A row for each port; what was not measured has no value.
+fn table(ports: &[PortResult]) -> Tabular<&PortResult> {
+    const LESS: &[Less<'_>] = &[
+        Less::Shorter("measured at", "at"),
+        Less::Without(&["bytes", "bytes#2"]),
+        Less::Without(&["measured at"]),
+        Less::Without(&["failed"]),
+    ];
+    let columns: [Column<&PortResult>; 9] = [
+        text("port", |port| Some(port.interface.clone())),
+        count("sent", |port| Some(port.tx_frames)),
+        count("bytes", |port| Some(port.tx_bytes)),
+        count("failed", |port| Some(port.failed_frames)),
+        text("measured at", |port| port.measured_at.clone()),
+        count("received", |port| port.rx_frames),
+        count("bytes", |port| port.rx_bytes),
+        count("lost", |port| port.lost_frames),
+        count("misdirected", |port| port.misdirected_frames),
+    ];
+    Tabular::new(columns, LESS).of(ports)
 }
 
 pub(super) struct Ports;
 
 impl Section for Ports {
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
-        vec![text(&report.result.ports, options)]
+        vec![table(&report.result.ports).text(options)]
     }
 
     fn cards(&self, report: &Report) -> String {
-        let mut grid = Grid::new(HEADER);
-        for port in &report.result.ports {
-            grid.row(&port.interface, port.cells().map(|cell| cell.unwrap_or_else(|| DASH.into())));
-        }
-        grid.card("Ports", false)
+        table(&report.result.ports).card("Ports", false)
     }
-}
-
-/// The table as text; empty of no ports.
-fn text(ports: &[PortResult], options: Options<'_>) -> String {
-    if ports.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::with_header(HEADER);
-    ports.iter().for_each(|port| table.row(&port.interface, port.cells()));
-    let less = [
-        Less::Shorter("measured at", "at"),
-        Less::Without(&["bytes", "bytes#2"]),
-        Less::Without(&["measured at"]),
-        Less::Without(&["failed"]),
-    ];
-    table.within(options, &less)
 }
 
 #[cfg(test)]
@@ -71,11 +56,11 @@ mod tests {
             misdirected_frames: Some(0),
             ..sent.clone()
         };
-        let table = text(&[sent, measured], Options::default());
+        let table = table(&[sent, measured]).text(Options::default());
         let words =
             |line: usize| table.lines().nth(line).expect("a row").split_whitespace().collect::<Vec<_>>();
         assert_eq!(words(1), ["tx0", "1,000", "0", "0", "-", "-", "-", "-"]);
         assert_eq!(words(2), ["tx1", "1,000", "0", "0", "rx1", "990", "10", "0"]);
-        assert_eq!(text(&[], Options::default()), "");
+        assert_eq!(super::table(&[]).text(Options::default()), "");
     }
 }
