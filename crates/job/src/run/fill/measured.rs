@@ -170,7 +170,7 @@ impl WatchedClock {
             report.warnings.add(
                 Code::ClockUnkept,
                 (
-                    "nobody has told this host's kernel what TAI is ahead of UTC by, so that its CLOCK_TAI shows UTC, and \
+                    "this host's kernel does not know the offset of TAI from UTC, so that its CLOCK_TAI shows UTC, and \
                      delays are off by some 37 s unless the other host's does, too",
                     "let what keeps the clock tell the kernel the offset (chrony: `leapsectz right/UTC`)",
                 ),

@@ -57,7 +57,7 @@ pub fn measured(report: &mut Report, measured: &meter::Measurement) {
             Code::StreamsBeyond,
             (
                 format!(
-                    "{} belong to streams beyond the number that is told apart",
+                    "{} belong to streams beyond the number that can be distinguished",
                     units::counted(totals.unplaced, "frame")
                 ),
                 "raise `.streams`",
@@ -88,7 +88,7 @@ pub fn measured(report: &mut Report, measured: &meter::Measurement) {
         report.warnings.add(
             Code::StreamsRenewed,
             format!(
-                "a sender began anew in {}: loss, copies and order there are not known",
+                "a sender restarted the numbers of {}: loss, copies and order there are not known",
                 units::counted(renewed as u64, "stream")
             ),
         );
@@ -107,14 +107,14 @@ pub fn measured(report: &mut Report, measured: &meter::Measurement) {
     }
     if totals.late > 0 {
         report.warnings.add(Code::CopiesUnknown, format!(
-            "{} came so late that duplicates among them cannot be told from reordered ones: up to as many more may be lost",
+            "{} came so late that duplicates among them cannot be distinguished from reordered ones: up to as many more may be lost",
             units::counted(totals.late, "frame")
         ));
     }
     let twice: u64 = measured.streams.iter().map(|s| s.unsure.saturating_sub(s.late + s.renewed)).sum();
     if twice > 0 {
         report.warnings.add(Code::CopiesUnknown, format!(
-            "streams came to both interfaces, where copies are not told from other frames: up to {} may be copies, and as \
+            "streams came to both interfaces, where copies cannot be distinguished from other frames: up to {} may be copies, and as \
              many more lost than is said",
             units::counted(twice, "frame")
         ));
@@ -161,7 +161,7 @@ fn tags(sent: Option<&Totals>, received: &Totals) -> Option<Sentence> {
     let said = |what: &str| Sentence::new(format!("{what}: {WHY}"), Some(REMEDY));
     let Some(sent) = sent else {
         return (received.frames > 0)
-            .then(|| said("if frames came with VLAN tags, that cannot be told here"));
+            .then(|| said("whether frames came with VLAN tags is not known here"));
     };
     if sent.frames == received.frames {
         let missing = sent
@@ -198,6 +198,6 @@ mod tests {
         assert_eq!(said(Some((300, 37_200)), (299, 37_076)), None);
         assert_eq!(said(Some((300, 37_200)), (300, 40_000)), None);
         assert_eq!((said(None, (0, 0)), said(Some((3, 300)), (0, 0))), (None, None));
-        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("cannot be told")));
+        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("is not known here")));
     }
 }

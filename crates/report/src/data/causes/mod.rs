@@ -82,7 +82,7 @@ impl Cause {
     pub(crate) fn brief(&self) -> String {
         match (&self.counter, self.by) {
             (Some(counter), _) => format!("{}: {}", printable(&counter.place), printable(&counter.name)),
-            (None, By::Counter | By::Unknown) => "cannot be told".to_owned(),
+            (None, By::Counter | By::Unknown) => "is not known".to_owned(),
             (None, By::Nothing) => "nothing reached the receiver".to_owned(),
             (None, By::Receiver) => "behind the receiver's interface".to_owned(),
             (None, By::Bursts) => "bursts after a stall".to_owned(),
@@ -236,7 +236,7 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             true => "no counter of either end that knows these frames was read",
             false => "they went between several ports, and no counter of losses rose",
         };
-        return Some(Cause::new(By::Unknown, format!("which part lost them cannot be told: {said}"), search));
+        return Some(Cause::new(By::Unknown, format!("which part lost them is not known: {said}"), search));
     };
     if arrived == 0 && at_the_end <= about(sent) {
         let said = format!(
@@ -261,7 +261,7 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     }
     if at_the_end.abs_diff(arrived) > about(arrived).max(lost.frames / 10) {
         let said = format!(
-            "which part lost them cannot be told: {} were sent, {to} counted {} and {} were measured, and no counter of losses rose",
+            "which part lost them is not known: {} were sent, {to} counted {} and {} were measured, and no counter of losses rose",
             units::counted(sent, "frame"),
             units::count(at_the_end),
             units::count(arrived)
@@ -286,14 +286,14 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
         (Some(Drain::Steady(why)), _) => {
             let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
             let again = format!(
-                "the same with `.rate` {half:.0}pps tells a limit (no loss then) from loss by chance (the same share)"
+                "the same with `.rate` {half:.0}pps distinguishes a limit (no loss then) from loss by chance (the same share)"
             );
             Cause::new(By::Device, format!("{between}; {why}"), again)
         }
         (None, Some(hurried)) => Cause::new(
             By::Unknown,
             format!("{between}, or a queue there was too short for this sender's bursts: {hurried}"),
-            "`netdyno trial` sends before all other programs, and tells both apart",
+            "`netdyno trial` sends before all other programs, which distinguishes the two",
         ),
         (None, None) => Cause::new(
             By::Device,
@@ -504,7 +504,7 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
     );
     Some(Cause::new(
         By::Unknown,
-        format!("what limited the sender cannot be told: no queue was full, no core busy, {stalled}"),
+        format!("what limited the sender is not known: no queue was full, no core busy, {stalled}"),
         doctor,
     ))
 }
@@ -649,9 +649,9 @@ mod tests {
         begins(&lossy(5_000, &[("rx_packets", 5_003, None)]), "the device or the way between");
         begins(
             &lossy(5_000, &[("rx_packets", 7_500, None)]),
-            "cannot be told: 10,000 frames were sent, rx0 counted 7,500",
+            "is not known: 10,000 frames were sent, rx0 counted 7,500",
         );
-        begins(&lossy(5_000, &[]), "cannot be told: no counter");
+        begins(&lossy(5_000, &[]), "is not known: no counter");
         let (_, next) = said(&lossy(5_000, &[]));
         assert!(next.starts_with("`netdyno search throughput` with `.on` tx0 and `.measure` rx0"), "{next}");
     }

@@ -69,7 +69,7 @@ fn of_trial(trial: &Trial) -> Option<Cause> {
         )),
         TrialVerdict::Unconfirmed => Some(Cause::new(
             By::Unknown,
-            "nobody saw the missing frames leave the tester",
+            "no counter saw the missing frames leave the tester",
             "another `.engine` (afxdp, packet) has its frames counted",
         )),
         // Of flows it is not told by frames that arrived: none are counted.
@@ -216,7 +216,7 @@ fn in_words(stopped: &Stopped, report: &Report) -> Option<String> {
                 }
             };
             let why = cause().unwrap_or_else(|| {
-                "which part lost frames cannot be told: the result has no counters of that trial".to_owned()
+                "which part lost frames is not known: the result has no counters of that trial".to_owned()
             });
             let often = match stopped.failed_trials {
                 0 | 1 => String::new(),
@@ -304,7 +304,7 @@ mod tests {
         let mut none = size(None);
         none.stopped = stopped(&none, &trials);
         assert!(
-            shown(none, trials).contains("cannot be told"),
+            shown(none, trials).contains("is not known"),
             "a result of an earlier version has no causes"
         );
         let latency = vec![trial(1, 4000.0, "latency", None)];

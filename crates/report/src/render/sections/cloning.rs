@@ -172,7 +172,7 @@ impl Cloned {
         let (s, c) = (&self.sessions, &self.connections);
         let mut text = format!("Copied {} of {}", units::count(s.taken()), units::counted(s.seen, "session"));
         match &self.answers {
-            None => text += "; connected to nobody, as asked",
+            None => text += "; made no connections, as asked",
             Some(answers) => {
                 text += &format!(
                     ": {} to the target, {} of {} said",

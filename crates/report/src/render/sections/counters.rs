@@ -73,7 +73,7 @@ fn witness(c: &InterfaceCounters) -> String {
         Some(Witness::Completions) => {
             "which does not know these frames: the driver gave all back as sent".to_owned()
         }
-        Some(Witness::Nobody) => "and nobody saw these frames leave".to_owned(),
+        Some(Witness::Nobody) => "and no counter saw these frames leave".to_owned(),
         Some(Witness::Interface) | None => "all of them ours".to_owned(),
     }
 }
