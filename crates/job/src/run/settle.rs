@@ -2,8 +2,8 @@
 
 use super::attempt::{Attempt, Run};
 use super::counters::{self, Seen};
+use super::fill::due::Due;
 use super::fill::measured::WatchedClock;
-use super::judge::pace::Due;
 use super::losses::Mark;
 use super::meters::Meters;
 use super::together::Stage;

@@ -1,7 +1,7 @@
 //! Both ends while a run goes on: intervals for the report, and snapshots for who looks on.
 
+use super::fill::due::Due;
 use super::intended::{Intended, time_of};
-use super::judge::pace::Due;
 use super::losses::{Mark, Numbers};
 use super::meters::Meters;
 use super::{Interim, Onlooker, Setup, by_hand, trust};

@@ -1,6 +1,7 @@
 //! The first step after a run: its counts are put into the result. What they mean is `judge`'s, and how that reads the renderings'.
 
 pub mod departures;
+pub mod due;
 pub mod measured;
 pub mod received;
 pub mod sent;

@@ -9,7 +9,7 @@ use crate::place::Place;
 use crate::run::fill::Outcome;
 use crate::run::fill::measured::{add, fill_measured, list_streams, stream};
 use crate::run::intended::dues;
-use crate::run::meters::Measured;
+use crate::run::meters::{self, Measured};
 use crate::run::{Setup, background, ports, trust};
 
 /// What is known of what arrived beside the result, for the judging.
@@ -209,7 +209,7 @@ fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
     if tx.len() < 2 || tx.len() != rx.len() || run.setup.apart.is_some() {
         return Vec::new();
     }
-    let row = |((from, (at, _)), part): ((&Place, &(Place, _)), &super::meters::Part)| RxInterface {
+    let row = |((from, (at, _)), part): ((&Place, &(Place, _)), &meters::Part)| RxInterface {
         interface: at.spec.clone(),
         from: from.spec.clone(),
         frames: part.frames,
@@ -225,7 +225,7 @@ fn missing(run: &Outcome<'_>, measured: &Measured, none: bool) -> u64 {
     if ports.len() != measured.parts.len() {
         return 0;
     }
-    let arrived = |part: &super::meters::Part| part.frames - if none { part.background } else { 0 };
+    let arrived = |part: &meters::Part| part.frames - if none { part.background } else { 0 };
     ports.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(arrived(part))).sum()
 }
 

@@ -10,8 +10,8 @@ use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::Layers;
 
 use crate::place::Place;
+use crate::run::fill::due::{Due, due_not_sent};
 use crate::run::fill::{Outcome, sent_by};
-use crate::run::judge::pace::{Due, due_not_sent};
 use crate::run::{Setup, background, ports};
 
 /// Puts it into the result.

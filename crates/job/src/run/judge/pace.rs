@@ -8,24 +8,7 @@ pub const RATE_TOLERANCE: f64 = 0.001;
 /// And by this, which a batch's last frames may take.
 const TOLERATED_NS: f64 = 1e6;
 
-/// Frames that the schedule had due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Due {
-    /// Until the run's end; `None` at top speed, or where only the sender could know.
-    pub intended: Option<u64>,
-    /// Of those, the ones that had their time to leave: all in the time that was asked for, and where the run was ended
-    /// before, those due [`GRACE_NS`] before that.
-    pub had_time: Option<u64>,
-}
-
-/// Frames that were due, had the time to leave, and were neither sent nor refused.
-pub fn due_not_sent(sent: &Sent, due: Due) -> Option<u64> {
-    let had_time = if sent.exhausted { due.intended } else { due.had_time };
-    let done = sent.counters.frames + sent.counters.failed;
-    had_time.map(|had_time| had_time.saturating_sub(done)).or(sent.overdue.map(|overdue| overdue.frames))
-}
-
-/// Why the run was not what the rate asks for, if it was not. `missing`: [`due_not_sent`].
+/// Why the run was not what the rate asks for, if it was not. `missing`: [`due_not_sent`](crate::run::fill::due::due_not_sent).
 pub fn too_slow(sent: &Sent, missing: Option<u64>) -> Option<String> {
     let grace = match sent.ended {
         Ended::Done => TOLERATED_NS,
@@ -64,6 +47,7 @@ pub fn too_slow(sent: &Sent, missing: Option<u64>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::fill::due::{Due, due_not_sent};
     use engine::{Overdue, Punctuality};
     use port::tx::{TxCounters, TxError};
 

@@ -160,8 +160,7 @@ fn tags(sent: Option<&Totals>, received: &Totals) -> Option<Sentence> {
     const REMEDY: &str = "have them counted by `ethtool -K IFACE rxvlan off`, or by `.how` packet";
     let said = |what: &str| Sentence::new(format!("{what}: {WHY}"), Some(REMEDY));
     let Some(sent) = sent else {
-        return (received.frames > 0)
-            .then(|| said("whether frames came with VLAN tags is not known here"));
+        return (received.frames > 0).then(|| said("whether frames came with VLAN tags is not known here"));
     };
     if sent.frames == received.frames {
         let missing = sent
