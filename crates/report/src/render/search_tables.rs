@@ -2,7 +2,7 @@
 
 use super::search_text::in_bursts;
 use super::table::Less::{self, Shorter, Without};
-use super::tabular::{Column, Tabular, count, number, text, time};
+use super::tabular::{Column, Tabular, called, count, number, only_on_page, only_on_terminal, text, time};
 use crate::data::causes::Cause;
 use crate::data::figure::Unit;
 use crate::data::model::Report;
@@ -39,16 +39,21 @@ pub(crate) fn throughput(search: &SearchResult) -> Tabular<Of<'_, Option<&Throug
         text("frame size", size),
         text("goal", |(_, found)| Some(found.map_or("nothing passed".to_owned(), |t| t.goal.clone()))),
         text("frames/s", |(_, found)| found.map(|t| t.at_least(units::frame_rate(t.frames_per_second)))),
-        number("layer 2", Unit::BitsPerSecond, |(_, found)| found.map(|t| t.bits_per_second))
-            .called("layer 2, no FCS"),
+        called(
+            "layer 2, no FCS",
+            number("layer 2", Unit::BitsPerSecond, |(_, found)| found.map(|t| t.bits_per_second)),
+        ),
         number("layer 1", Unit::BitsPerSecond, |(_, found)| found.map(|t| t.bits_per_second_l1)),
-        number("link carries", Unit::FramesPerSecond, |(size, _)| size.theoretical_frames_per_second)
-            .only_on_page(),
-        number("of it", Unit::Ratio, |(size, found)| {
-            let most = size.theoretical_frames_per_second.filter(|most| *most > 0.0)?;
-            found.map(|t| t.frames_per_second / most)
-        })
-        .called("of the link"),
+        only_on_page(number("link carries", Unit::FramesPerSecond, |(size, _)| {
+            size.theoretical_frames_per_second
+        })),
+        called(
+            "of the link",
+            number("of it", Unit::Ratio, |(size, found)| {
+                let most = size.theoretical_frames_per_second.filter(|most| *most > 0.0)?;
+                found.map(|t| t.frames_per_second / most)
+            }),
+        ),
         number("fails at", Unit::FramesPerSecond, |(size, found)| match found {
             Some(t) => t.failed_frames_per_second,
             None => Some(size.least),
@@ -56,7 +61,7 @@ pub(crate) fn throughput(search: &SearchResult) -> Tabular<Of<'_, Option<&Throug
         number("forwarded", Unit::FramesPerSecond, |(_, found)| {
             found.and_then(|t| t.conditional_frames_per_second)
         }),
-        text("near enough", |(_, found)| found.map(|t| yes(t.reached))).only_on_page(),
+        only_on_page(text("near enough", |(_, found)| found.map(|t| yes(t.reached)))),
     ];
     let rows = search.sizes.iter().flat_map(|size| size.throughput.iter().map(move |t| (size, t.as_ref())));
     Tabular::new(columns, LESS).marked(rows, |(_, found)| if found.is_none() { "fault" } else { "" })
@@ -92,9 +97,9 @@ pub(crate) fn unfinished(search: &SearchResult) -> Tabular<Of<'_, &Unfinished>> 
     ];
     let columns: [Column<Of<'_, &Unfinished>>; 9] = [
         text("frame size", size),
-        text("unfinished", |(_, part)| Some(part_and_goal(part))).only_on_terminal(),
-        text("part", |(_, part)| Some(part.part.to_string())).only_on_page(),
-        text("goal", |(_, part)| part.goal.clone()).only_on_page(),
+        only_on_terminal(text("unfinished", |(_, part)| Some(part_and_goal(part)))),
+        only_on_page(text("part", |(_, part)| Some(part.part.to_string()))),
+        only_on_page(text("goal", |(_, part)| part.goal.clone())),
         text("passed so far", |(_, part)| part.passed.map(|value| part.value(value))),
         time("for", |(_, part)| part.passed_duration_ns.filter(|ns| *ns > 0)),
         text("failed so far", |(_, part)| part.failed.map(|value| part.value(value))),
@@ -168,8 +173,8 @@ pub(crate) fn latency(search: &SearchResult) -> Tabular<Of<'_, &LatencyAt>> {
         time("worst case", |(_, at)| Some(at.worst_case_ns)),
         time("max", |(_, at)| Some(at.max_ns)),
         time("PDV", |(_, at)| Some(at.variation_ns)),
-        time("IPDV, typical", |(_, at)| at.frame_to_frame_typical_ns).only_on_page(),
-        time("IPDV, 99.9 %", |(_, at)| at.frame_to_frame_worst_ns).called("IPDV"),
+        only_on_page(time("IPDV, typical", |(_, at)| at.frame_to_frame_typical_ns)),
+        called("IPDV", time("IPDV, 99.9 %", |(_, at)| at.frame_to_frame_worst_ns)),
         time("jitter", |(_, at)| at.jitter_ns),
     ];
     let rows = search.sizes.iter().flat_map(|size| size.latency.iter().map(move |at| (size, at)));
@@ -242,18 +247,19 @@ pub(crate) fn bursts(search: &SearchResult) -> Tabular<Of<'_, BurstFound>> {
     ];
     let columns: [Column<Of<'_, BurstFound>>; 12] = [
         text("frame size", size),
-        number("sent at", Unit::FramesPerSecond, |(_, b)| Some(b.burst_frames_per_second)).called("at"),
-        text("frames, mean", |(_, b)| Some(format!("{:.1}", b.frames.mean))).called("frames"),
+        called("at", number("sent at", Unit::FramesPerSecond, |(_, b)| Some(b.burst_frames_per_second))),
+        called("frames", text("frames, mean", |(_, b)| Some(format!("{:.1}", b.frames.mean)))),
         number("min", Unit::Count, |(_, b)| Some(b.frames.min)),
         number("max", Unit::Count, |(_, b)| Some(b.frames.max)),
-        text("std. dev.", |(_, b)| Some(format!("{:.1}", b.frames.stddev))).called("deviation"),
+        called("deviation", text("std. dev.", |(_, b)| Some(format!("{:.1}", b.frames.stddev)))),
         count("searches", |(_, b)| Some(b.frames.count.into())),
-        count("least step", |(_, b)| b.step_frames).only_on_page(),
-        count("longest tried", |(_, b)| b.longest_tried_frames).only_on_page(),
-        number("buffer, implied", Unit::Seconds, |(_, b)| b.implied_buffer_s).called("implied"),
-        text("buffer, corrected", |(_, b)| corrected(b, "not found up to the longest burst tried"))
-            .only_on_page(),
-        text("buffer", |(_, b)| corrected(b, "at the limit")).only_on_terminal(),
+        only_on_page(count("least step", |(_, b)| b.step_frames)),
+        only_on_page(count("longest tried", |(_, b)| b.longest_tried_frames)),
+        called("implied", number("buffer, implied", Unit::Seconds, |(_, b)| b.implied_buffer_s)),
+        only_on_page(text("buffer, corrected", |(_, b)| {
+            corrected(b, "not found up to the longest burst tried")
+        })),
+        only_on_terminal(text("buffer", |(_, b)| corrected(b, "at the limit"))),
     ];
     let rows = search.sizes.iter().filter_map(|size| Some((size, size.burst?)));
     Tabular::new(columns, LESS).marked(rows, |(_, b)| if b.at_limit { "own" } else { "" })
@@ -345,24 +351,24 @@ pub(crate) fn trials(trials: &[Trial]) -> Tabular<&Trial> {
     ];
     let columns: [Column<&Trial>; 19] = [
         text("trial", |trial| Some(trial.number.to_string())),
-        text("verdict", |trial| Some(trial.verdict_said())).only_on_page(),
-        text("part", |trial| Some(part(trial))).only_on_page(),
+        only_on_page(text("verdict", |trial| Some(trial.verdict_said()))),
+        only_on_page(text("part", |trial| Some(part(trial)))),
         text("size", |trial| Some(trial.frame_size.clone())),
-        text("load", |trial| Some(load(trial))).only_on_terminal(),
-        text("load", |trial| Some(loads(trial))).only_on_page(),
-        time("for", |trial| Some(trial.duration_ns)).only_on_terminal(),
-        text("for", |trial| Some(durations(trial))).only_on_page(),
-        count("intended", |trial| Some(trial.intended_frames)).only_on_page(),
+        only_on_terminal(text("load", |trial| Some(load(trial)))),
+        only_on_page(text("load", |trial| Some(loads(trial)))),
+        only_on_terminal(time("for", |trial| Some(trial.duration_ns))),
+        only_on_page(text("for", |trial| Some(durations(trial)))),
+        only_on_page(count("intended", |trial| Some(trial.intended_frames))),
         count("sent", |trial| Some(trial.sent_frames)),
         count("received", |trial| Some(trial.received_frames)),
-        number("lost", Unit::Ratio, |trial| Some(trial.lost_ratio())).only_on_terminal(),
-        text("lost", |trial| Some(lost(trial))).only_on_page(),
+        only_on_terminal(number("lost", Unit::Ratio, |trial| Some(trial.lost_ratio()))),
+        only_on_page(text("lost", |trial| Some(lost(trial)))),
         number("sender short", Unit::Ratio, |trial| Some(trial.shortfall_ratio).filter(|r| *r > 0.0)),
         time("p50", |trial| trial.latency_ns.as_ref().map(|d| d.p50)),
         time("p99.9", |trial| trial.latency_ns.as_ref().map(|d| d.p999)),
-        text("verdict", |trial| Some(trial.verdict_said())).only_on_terminal(),
-        count("tries", |trial| Some(u64::from(trial.repeated) + 1)).only_on_page(),
-        text("likely cause", |trial| trial.cause.as_ref().map(Cause::brief)).only_on_page(),
+        only_on_terminal(text("verdict", |trial| Some(trial.verdict_said()))),
+        only_on_page(count("tries", |trial| Some(u64::from(trial.repeated) + 1))),
+        only_on_page(text("likely cause", |trial| trial.cause.as_ref().map(Cause::brief))),
     ];
     Tabular::new(columns, LESS).marked(trials, |trial| class(trial))
 }

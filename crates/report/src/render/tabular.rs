@@ -49,20 +49,20 @@ pub(crate) fn text<R>(header: &'static str, value: fn(&R) -> Option<String>) -> 
     Column { header, on_terminal: None, shown: Shown::Everywhere, value: Value::Text(value) }
 }
 
+/// A column with another header on the terminal.
+pub(crate) fn called<R>(on_terminal: &'static str, column: Column<R>) -> Column<R> {
+    Column { on_terminal: Some(on_terminal), ..column }
+}
+
+pub(crate) fn only_on_terminal<R>(column: Column<R>) -> Column<R> {
+    Column { shown: Shown::OnTerminal, ..column }
+}
+
+pub(crate) fn only_on_page<R>(column: Column<R>) -> Column<R> {
+    Column { shown: Shown::OnPage, ..column }
+}
+
 impl<R> Column<R> {
-    /// With another header on the terminal.
-    pub fn called(self, on_terminal: &'static str) -> Self {
-        Self { on_terminal: Some(on_terminal), ..self }
-    }
-
-    pub fn only_on_terminal(self) -> Self {
-        Self { shown: Shown::OnTerminal, ..self }
-    }
-
-    pub fn only_on_page(self) -> Self {
-        Self { shown: Shown::OnPage, ..self }
-    }
-
     fn cell(&self, row: &R) -> Option<String> {
         match self.value {
             Value::Number(unit, value) => value(row).map(|value| unit.show(value)),
@@ -141,10 +141,10 @@ mod tests {
     fn table(found: Vec<Found>) -> Tabular<Found> {
         let columns: [Column<Found>; 5] = [
             text("frame size", |found| Some(found.size.to_owned())),
-            number("frames/s", Unit::FramesPerSecond, |found| found.rate).called("rate"),
+            called("rate", number("frames/s", Unit::FramesPerSecond, |found| found.rate)),
             count("trials", |found| Some(found.trials)),
-            text("near enough", |_| Some("yes".to_owned())).only_on_page(),
-            text("more", |_| Some("in the JSON".to_owned())).only_on_terminal(),
+            only_on_page(text("near enough", |_| Some("yes".to_owned()))),
+            only_on_terminal(text("more", |_| Some("in the JSON".to_owned()))),
         ];
         let less = &[Less::Without(&["more"])];
         let class = |found: &Found| if found.rate.is_none() { "fault" } else { "" };

@@ -713,7 +713,7 @@ mod tests {
         report.result.latency_ns = Some(Distribution { min: 4_000_000, ..Distribution::default() });
         let (text, next) = said(&report);
         assert!(text.ends_with("at a steady 5.00 kpps (2.40 Mbit/s)"), "{text}");
-        assert!(next.contains("`.rate` 5000pps tells a limit"), "{next}");
+        assert!(next.contains("`.rate` 5000pps distinguishes a limit"), "{next}");
         report.intervals =
             (0..10).map(|n| interval(n, u64::from(n == 4) * 50, u64::from(n == 4) * 900)).collect();
         let catch_up = CatchUp { stalls: 1, longest_stall_ns: 50_000_000, frames: 80, ..CatchUp::default() };
@@ -749,7 +749,7 @@ mod tests {
         assert_eq!(of(&report), None);
         report.result.loss = Some(Loss::between(10_000, 10_000));
         report.result.verdict.fall_short(Code::RateNotReached, "slow");
-        assert!(said(&report).0.contains("cannot be told"), "nothing is known");
+        assert!(said(&report).0.contains("is not known"), "nothing is known");
         let set = |report: &mut Report, change: &dyn Fn(&mut Tx)| report.result.tx.as_mut().map(change);
         set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.99), ..Core::default() }]);
         assert!(said(&report).0.starts_with("the CPU limits: 1 sending core busy for 99.0 %"));

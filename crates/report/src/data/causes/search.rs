@@ -303,10 +303,7 @@ mod tests {
         let trials = vec![trial(1, 4000.0, "loss", None)];
         let mut none = size(None);
         none.stopped = stopped(&none, &trials);
-        assert!(
-            shown(none, trials).contains("is not known"),
-            "a result of an earlier version has no causes"
-        );
+        assert!(shown(none, trials).contains("is not known"), "a result of an earlier version has no causes");
         let latency = vec![trial(1, 4000.0, "latency", None)];
         let mut none = size(None);
         none.stopped = stopped(&none, &latency);

@@ -376,7 +376,7 @@ pub struct Served {
 
 figures! {
     /// Bits of payload a second that the receiver got, of all directions together.
-    THROUGHPUT = "endpoint_throughput", "throughput", BitsPerSecond, Higher;
+    THROUGHPUT = "endpoint_throughput", "throughput" as "throughput between the endpoints", BitsPerSecond, Higher;
     /// Transactions a second.
     TRANSACTION_RATE = "endpoint_transactions_per_second", "transactions a second", PerSecond, Higher;
     /// Latency that half of the transactions had at most.

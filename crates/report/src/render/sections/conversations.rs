@@ -1,6 +1,6 @@
 //! TCP connections that were played against a server: each with its exchanges and where answers differ.
 
-use crate::data::sections::conversations::{Conversation, Difference, Exchange, Outcome};
+use crate::data::sections::conversations::{Conversation, Outcome};
 use crate::data::units::{self, printable};
 use crate::render::table::{Less, Table};
 use crate::render::text::{Options, fold};
@@ -138,6 +138,7 @@ pub(crate) fn readable(hex: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::sections::conversations::{Difference, Exchange};
 
     #[test]
     fn a_difference_is_shown_with_what_stood_there() {

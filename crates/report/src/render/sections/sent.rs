@@ -10,7 +10,7 @@ use crate::data::units::{self, printable};
 use crate::render::conclusion;
 use crate::render::html::grid::Facts;
 use crate::render::table::Less;
-use crate::render::tabular::{Column, Tabular, count, number, text};
+use crate::render::tabular::{Column, Tabular, called, count, number, text};
 use crate::render::text::Options;
 
 pub(super) struct Sent;
@@ -57,7 +57,7 @@ fn interfaces<'r>(report: &'r Report, tx: &'r Tx) -> Tabular<Side<'r>> {
     let sent = count("sent", |(side, _): &Side<'r>| Some(side.frames));
     let columns: [Column<Side<'r>>; 7] = [
         text("interface", |(side, _)| Some(side.interface.clone())),
-        if rx.is_empty() { sent.called("frames") } else { sent },
+        if rx.is_empty() { called("frames", sent) } else { sent },
         count("bytes", |(side, _)| Some(side.bytes)),
         count("failed", |(side, _)| Some(side.failed)),
         text("arrived at", |(_, far)| far.map(|far| far.interface.clone())),

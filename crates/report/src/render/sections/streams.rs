@@ -6,7 +6,7 @@ use crate::data::sections::streams::{Stream, label};
 use crate::data::units;
 use crate::render::html::grid::first_of;
 use crate::render::table::Less;
-use crate::render::tabular::{Column, Tabular, count, text, time};
+use crate::render::tabular::{Column, Tabular, count, only_on_page, text, time};
 use crate::render::text::Options;
 
 /// Rows of streams on the page at most; all of them are in its data.
@@ -25,13 +25,13 @@ fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
     let rare = |header, frames: fn(&&'s Stream) -> Option<u64>| {
         let happened = streams.iter().any(|stream| frames(stream) > Some(0));
         let column = count(header, frames);
-        if all || happened { column } else { column.only_on_page() }
+        if all || happened { column } else { only_on_page(column) }
     };
     let columns: [Column<&'s Stream>; 10] = [
         text("stream", |s| Some(label(s))),
         count("sent", |s| s.tx_frames),
         count("received", |s| Some(s.rx_frames)),
-        count("bytes", |s| Some(s.rx_bytes)).only_on_page(),
+        only_on_page(count("bytes", |s| Some(s.rx_bytes))),
         count("lost", |s| Some(s.lost_frames)),
         rare("duplicated", |s| Some(s.duplicated_frames)),
         rare("reordered", |s| Some(s.reordered_frames)),

@@ -147,7 +147,7 @@ fn point(trials: &[EndpointTrial], size: Option<u64>, results: &[f64], level: f6
 mod tests {
     use super::*;
 
-    fn trial(tried: Try, per_second: f64) -> EndpointTrial {
+    fn trial(tried: &Try, per_second: f64) -> EndpointTrial {
         EndpointTrial {
             buffer_bytes: tried.buffer,
             per_second,
@@ -161,7 +161,7 @@ mod tests {
         let mut trials: Vec<EndpointTrial> = Vec::new();
         while let Some(tried) = sweep.next() {
             let so_far = trials.iter().filter(|trial| trial.buffer_bytes == tried.buffer).count();
-            trials.push(trial(tried, result(tried.buffer, so_far)));
+            trials.push(trial(&tried, result(tried.buffer, so_far)));
             sweep.tell(trials.last().expect("one"));
             assert!(trials.len() < 1000);
         }
