@@ -58,7 +58,7 @@ pub struct Change {
     /// By how much it rose; left out where that cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u64>,
-    /// The same for each second; left out where no time passed.
+    /// Rise per second; left out where no time passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
     /// Left out of a counter that only the second snapshot has.
@@ -82,7 +82,7 @@ pub enum Irregular {
     Vanished,
     /// It went over the largest number of 32 or 64 bits, which is taken into account.
     Wrapped,
-    /// It fell, and not because it wrapped: somebody set it back (a driver that was reset). The change is not known.
+    /// It fell, and not because it wrapped: it was reset (with its driver, for example). The change is not known.
     Reset,
 }
 

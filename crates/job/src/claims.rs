@@ -5,7 +5,7 @@
 //! process ends. Where there is no such folder, nobody claims anything. Of other programs' real-time tasks nothing is known
 //! but what they used, which is looked at before and after a run.
 
-use crate::run::pace::RATE_TOLERANCE;
+use crate::run::judge::pace::RATE_TOLERANCE;
 use engine::Priority;
 use report::{Code, Report, Said, Sentence, Verdict};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, mkdirat, openat};

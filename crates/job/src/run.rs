@@ -13,26 +13,24 @@ mod background;
 mod by_hand;
 pub(crate) mod content;
 pub(crate) mod counters;
-mod departures;
+mod fill;
 mod intended;
+pub(crate) mod judge;
 mod losses;
 mod meters;
 mod moves;
-pub(crate) mod outcome;
-pub(crate) mod pace;
 mod ports;
-mod received;
 mod settle;
 mod stragglers;
-mod surplus;
 pub(crate) mod together;
 mod trust;
 mod watch;
 
+pub(crate) use fill::measured::{WatchedClock, fill_measured, list_streams, stream};
+pub(crate) use fill::sent::count_flows;
+pub(crate) use judge::sent::{oddities, stream_notes};
 pub(crate) use meters::blind;
-pub(crate) use outcome::{count_flows, oddities, stream_notes};
 pub use ports::Apart;
-pub(crate) use received::{WatchedClock, fill_measured, list_streams, stream};
 
 use crate::carrier::Ends;
 use crate::claims::Beside;
@@ -44,11 +42,11 @@ use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
 use attempt::Run;
 use engine::{Control, Ended, Engine, Job, Sent};
+use fill::Outcome;
 use meter::Meter;
 use meters::Meters;
 pub(crate) use meters::{not_by_xdp, on_loopback};
 use moves::Moves;
-use outcome::Outcome;
 use report::{Choice, Code, NotTaken, Report, Resolved, Warnings};
 use settle::Settled;
 use std::sync::Arc;
@@ -105,7 +103,7 @@ pub struct Setup {
     pub priority: engine::Priority,
     /// What is known before the run.
     pub warnings: Warnings,
-    /// Why captures were not sent to their ends.
+    /// Why captures were not sent to their ends: each falls short as `capture-damaged`.
     pub damage: Vec<String>,
     /// Frames of each side captured shorter than they were, of how many in all.
     pub truncated: ([u64; 2], u64),
@@ -290,10 +288,12 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let Settled { engine, counts, merged, due, moved, marks, clock, workers } = settled;
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
-    outcome::fill_tx(&mut report, &done, due);
-    departures::tell(&mut report, &done);
+    fill::sent::fill_tx(&mut report, &done, due);
+    judge::sent::sent(&mut report, &done);
+    fill::departures::fill(&mut report, &done);
+    judge::departures::judge(&mut report);
     for (port, (place, (moved, seen))) in setup.tx.iter().zip(moved).enumerate() {
-        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), port), moved, &seen);
+        counters::compare_counters(&mut report, place, fill::sent_by(done.sent(), port), moved, &seen);
     }
     if let (Some(recorder), Some(measured)) = (&recorder, &measured) {
         let counted = measured.parts.iter().map(|part| (part.frames + part.strays, part.captured));
@@ -304,12 +304,12 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         let lost = report.result.loss.map_or(0, |loss| loss.frames);
         losses::put(&mut report.intervals, &marks, lost, numbered);
         moves.tell(&mut report);
-        surplus::tell(&mut report, &outcome::signed(&done, &measured.whole), &measured.whole);
+        judge::surplus::judge(&mut report, &fill::received::signed(&done, &measured.whole), &measured.whole);
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }
     }
-    outcome::judge(&mut report, &done);
+    judge::judge(&mut report, &done);
     drop(workers);
     beside.tell(&mut report);
     Ok(report)
@@ -332,7 +332,7 @@ fn begun(setup: &mut Setup, own: &[Job]) -> Report {
     report.result.round_trip = setup.round_trip;
     report
         .warnings
-        .extend(outcome::too_long(setup).map(|long| Code::FramesTooLong.says((long.said, long.remedy))));
+        .extend(judge::too_long(setup).map(|long| Code::FramesTooLong.says((long.said, long.remedy))));
     for place in &setup.tx {
         report.environment.interfaces.push(place.describe(setup.role(place)));
     }
@@ -388,7 +388,8 @@ fn arrived(
         report.result.verdict.fall_short(Code::MeterFailed, said.clone());
         blind_because = Some(said);
     }
-    let numbered = outcome::fill_rx(report, done, measured);
+    let received = fill::received::fill_rx(report, done, measured);
+    judge::received::received(report, done, &measured.whole, &received);
     let lost = report.result.loss.map_or(0, |loss| loss.frames);
     for ((place, _), part) in setup.rx.iter().zip(&measured.parts).filter(|(_, part)| part.drops) {
         counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames + part.strays, lost);
@@ -396,7 +397,7 @@ fn arrived(
     if let Some(rx) = &mut report.result.rx {
         rx.blind_because = blind_because;
     }
-    numbered
+    received.numbered
 }
 
 /// The links of both ends, from now on.

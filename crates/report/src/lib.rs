@@ -1,15 +1,17 @@
-//! The result of a run as data, and every way of showing it.
+//! The result of a run as data, and every way of showing it: two things, a folder each.
 //!
-//! [`Report`] is the model: what was asked, on what machine, what was achieved, with units in the names. The
-//! other modules are renderings of it and hold no state of their own. Nothing here knows engines, interfaces or
-//! clocks: crate `job` fills a `Report` and hands it over.
+//! - `data`: [`Report`] and its parts, with units in the names; figures, causes, notes, comparisons; JSON and its schema. It
+//!   knows no rendering (a test reads its `use` lines).
+//! - `render`: text, HTML, CSV, tcpreplay's block. Made from `data` alone, without state of its own.
+//!
+//! [`store`] puts both on disk, at places that [`place`] has looked at. Nothing here knows engines, interfaces or clocks: crate
+//! `job` fills a `Report` and hands it over.
 //!
 //! ```text
-//!                 .-- json, csv, html -- store (a folder)
-//!                 |-- get                (figures, bare)
-//!   sections -----+-- text, classic        (after the run)
-//!   Progress ------- live                  (during the run)
-//!                 '-- schema               (docs/report.schema.json, docs/compare.schema.json)
+//!                        .-- csv, html, text, classic     (after the run)
+//!   data --- sections ---+-- live                         (during the run)
+//!    |                   '-- json, get                    (the data itself, figures of it)
+//!    '-- schema                                           (docs/report.schema.json, docs/compare.schema.json)
 //! ```
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
@@ -17,40 +19,24 @@
 #[cfg(feature = "without-schemas")]
 extern crate no_schema as schemars;
 
-pub mod causes;
-pub mod classic;
-pub mod compare;
-pub mod conclusion;
-pub mod csv;
-pub mod distribution;
-mod expected;
-pub mod figure;
-pub mod floor;
-pub mod get;
-pub mod html;
-pub mod json;
-pub mod kernel_counters;
-pub mod live;
-pub mod model;
-mod note;
+mod data;
 pub mod place;
-#[cfg(not(feature = "without-schemas"))]
-mod schema;
-pub mod search;
-mod search_flows;
-mod search_text;
-pub mod sections;
-mod setting;
+mod render;
 pub mod store;
-mod table;
-pub mod text;
-pub mod units;
 
-pub use distribution::{Bucket, Distribution, Exact};
-pub use model::*;
-pub use note::{Code, Note, Said, Sentence, Severity, Warnings};
+pub use data::distribution::{self, Bucket, Distribution, Exact};
+pub use data::model::{self, *};
+pub use data::note::{Code, Note, Said, Sentence, Severity, Warnings};
 #[cfg(not(feature = "without-schemas"))]
-pub use schema::{comparison_schema, pretty as pretty_schema, schema};
-pub use sections::conversations;
-pub use setting::{Words, worded};
+pub use data::schema::{comparison_schema, pretty as pretty_schema, schema};
+pub use data::sections::{self, conversations};
+pub use data::setting::{Words, worded};
+pub use data::{causes, figure, get, json, search, units};
+pub use render::{classic, conclusion, csv, html, kernel_counters, live, text};
 pub use store::{prepare_dir, read, write_comparison_in, write_dir, write_dir_in};
+
+/// Results beside each other.
+pub mod compare {
+    pub use crate::data::compare::*;
+    pub use crate::render::compare::render;
+}

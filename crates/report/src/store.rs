@@ -11,10 +11,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::compare::{Comparison, Named};
-use crate::model::Report;
-use crate::setting::Words;
-use crate::{csv, html, json, place};
+use crate::data::compare::{Comparison, Named};
+use crate::data::json;
+use crate::data::model::Report;
+use crate::data::setting::Words;
+use crate::place;
+use crate::render::{csv, html};
 
 const JSON: &str = "result.json";
 const FIGURES: &str = "figures.csv";

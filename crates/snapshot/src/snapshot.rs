@@ -335,7 +335,8 @@ pub struct Trial {
     #[serde(rename = "latency_p99_ns", skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
     /// What it came to: `passed`, `loss`, ...
-    pub verdict: String,
+    #[schemars(with = "String")]
+    pub verdict: report::search::TrialVerdict,
 }
 
 /// What arrived of one stream.

@@ -287,6 +287,10 @@ fn the_sound_part_of_a_cut_off_capture_is_sent_if_wished() {
             net.run(format!("netdyno replay {file} --on tx0 --topspeed --skip-corrupt --json {how}")).with(1);
         assert_eq!(number(&ran.json()["result"]["tx"]["frames"]), 1);
         assert!(reasons(&ran.json())[0].contains("record 2"), "{}", ran.stdout);
+        // However the capture is read, a program finds out by the same code.
+        let notes = ran.json()["notes"].clone();
+        assert_eq!(notes[0]["code"], "capture-damaged", "{how}: {notes}");
+        assert_eq!(ran.json()["result"]["verdict"]["codes"], serde_json::json!(["capture-damaged"]), "{how}");
     }
 }
 

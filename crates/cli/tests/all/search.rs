@@ -120,7 +120,7 @@ fn a_sender_that_is_the_limit_is_named_with_what_limits_it() {
     let by = row["cause"]["by"].as_str().expect("a cause");
     assert!(["cpu", "interface", "machine", "unknown"].contains(&by), "{row}");
     let text = run(trial).with(1).stdout;
-    let limited = ["the CPU limits", "the interface limits", "this machine limits", "cannot be told"];
+    let limited = ["the CPU limits", "the interface limits", "this machine limits", "is not known"];
     assert!(text.contains("Likely cause:") && limited.iter().any(|limit| text.contains(limit)), "{text}");
     assert!(text.contains("Next: "), "{text}");
     let in_a_lab = unfolded(&text).replace("netdyno lab -- netdyno doctor tx0", "");

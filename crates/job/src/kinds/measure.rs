@@ -82,7 +82,8 @@ fn look(meter: &Meter, count: Option<u64>) -> Looked<'_, (u64, u64)> {
 /// The streams, and the loss that they show.
 fn fill_streams(report: &mut Report, measured: &Measurement) {
     let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
-    run::list_streams(report, streams);
+    let unlisted = run::list_streams(report, streams);
+    run::judge::received::streams(report, unlisted);
     // Where a sender began anew it is not known.
     if !measured.streams.is_empty() && measured.streams.iter().all(|stream| stream.renewed == 0) {
         // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
@@ -145,6 +146,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
         recorder.finish(&[(measured.totals.frames, measured.captured)], &mut report);
     }
     run::fill_measured(&mut report, &measured);
+    run::judge::received::measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);
     report.intervals = intervals(&watched);

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::trials::floor::Known;
 use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes, nanos, row, shown};
 use anyhow::{Result, bail};
+use report::search::{Part, TrialVerdict};
 use report::{Code, Report, units};
 use spec::Trial;
 use traffic::expr::Size;
@@ -65,7 +66,7 @@ impl Trials<'_> {
         self.session.say(Code::Trial, format!("trial: frames of {name} bytes at {rate} for {time}"));
         if let Some(show) = &self.rig.show {
             show.change(|now| {
-                "trial".clone_into(&mut now.part);
+                now.part = Part::Trial.to_string();
                 now.frame_size.clone_from(name);
                 now.size = which;
             });
@@ -77,7 +78,7 @@ impl Trials<'_> {
         let wanted = Wanted::steady(load, nanos(duration), Stage::Measure);
         let mut row = row(&wanted, &ran, &self.goal);
         row.number = which.0 as u32;
-        row.part = "trial".to_owned();
+        row.part = Part::Trial;
         row.frame_size.clone_from(name);
         if row.latency_ns.is_some() && !ran.stopped && ran.port_lost.is_none() {
             row.floor = self.floors.at(load, nanos(duration), size, name)?;
@@ -91,7 +92,7 @@ impl Trials<'_> {
         }
         if ran.stopped {
             self.reasons.push(Code::Stopped.says("stopped before its end"));
-        } else if ran.port_lost.is_none() && row.verdict != "passed" {
+        } else if ran.port_lost.is_none() && row.verdict != TrialVerdict::Passed {
             self.reasons.push(Code::GoalNotReached.says(why(&row, name, &ran.report)));
         }
         self.rows.push(row);
@@ -152,12 +153,12 @@ fn whole(tx: &mut report::Tx, row: &report::search::Trial) {
 /// Why it did not pass, and whose fault that was.
 fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String {
     let of = format!("frames of {size} bytes: ");
-    of + &match row.verdict.as_str() {
-        "sender short" => format!(
+    of + &match row.verdict {
+        TrialVerdict::SenderShort => format!(
             "the sender fell short of the load by {}: nothing can be said of the device at this load",
             units::percent(row.shortfall_ratio)
         ),
-        "loss" => {
+        TrialVerdict::Loss => {
             let lost = format!(
                 "{} of {} ({})",
                 units::count(row.lost_frames),
@@ -169,27 +170,27 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
                 None => format!("the device lost {lost}"),
             }
         }
-        "sender uneven" => format!(
+        TrialVerdict::SenderUneven => format!(
             "{} lost while this machine was busy with something else, which held up the sender, or the kernel's packet threads \
              between it and the receiver, for as long as {} take: nothing can be said of the device",
             units::counted(row.lost_frames, "frame"),
             units::counted(row.uneven_frames, "frame")
         ),
-        "receiver lost" => format!(
+        TrialVerdict::ReceiverLost => format!(
             "{} of {} are missing, as many as this machine's own receiving side may have lost: nothing can be said of the device{}",
             units::count(row.lost_frames),
             units::counted(row.sent_frames, "frame"),
             at_the_receiver(ran).map(|told| format!(" ({told})")).unwrap_or_default()
         ),
-        "unconfirmed" => format!(
+        TrialVerdict::Unconfirmed => format!(
             "{} of {} are missing, and nobody saw {} leave the tester: nothing can be said of the device; use another `.engine` (afxdp, packet)",
             units::count(row.lost_frames),
             units::counted(row.sent_frames, "frame"),
             units::count(row.unconfirmed_frames)
         ),
-        "latency" => "the latency was above its limit".to_owned(),
-        "variation" => "delays differed by more than their limit".to_owned(),
-        "latency unknown" => "no latency was measured".to_owned(),
+        TrialVerdict::Latency => "the latency was above its limit".to_owned(),
+        TrialVerdict::Variation => "delays differed by more than their limit".to_owned(),
+        TrialVerdict::LatencyUnknown => "no latency was measured".to_owned(),
         _ => "more frames were out of order than allowed".to_owned(),
     }
 }
@@ -241,7 +242,7 @@ mod tests {
             sent_frames: 1000,
             lost_frames: 10,
             loss_ratio: 0.01,
-            verdict: "loss".to_owned(),
+            verdict: TrialVerdict::Loss,
             ..Default::default()
         };
         let mut ran = report::Report::new("trial");

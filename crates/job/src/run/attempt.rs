@@ -1,9 +1,9 @@
 //! The sending part of a run: an engine is opened and sends, and another one begins anew if nobody sees its frames leave.
 
 use super::counters::{self, Seen};
+use super::fill::measured::WatchedClock;
 use super::meters::Meters;
 use super::moves::Moves;
-use super::received::WatchedClock;
 use super::together::Stage;
 use super::trust::{self, Suspicion};
 use super::watch::Watch;

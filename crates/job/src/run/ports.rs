@@ -8,8 +8,8 @@
 //!
 //! (The two sides of a capture are another thing: there each worker sends by all ports, in one order.)
 
+use super::fill::{Outcome, sent_by};
 use super::meters::Measured;
-use super::outcome::{Outcome, sent_by};
 use super::{Opened, Setup, Wanted, trust};
 use anyhow::{Result, bail};
 use engine::{Counts, Job, Merged};

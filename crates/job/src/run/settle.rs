@@ -2,12 +2,12 @@
 
 use super::attempt::{Attempt, Run};
 use super::counters::{self, Seen};
+use super::fill::due::Due;
+use super::fill::measured::WatchedClock;
 use super::losses::Mark;
 use super::meters::Meters;
-use super::pace::Due;
-use super::received::WatchedClock;
 use super::together::Stage;
-use super::{intended, outcome, stragglers, trust};
+use super::{fill, intended, stragglers, trust};
 use crate::carrier::Lasted;
 use anyhow::{Context as _, Result};
 use engine::{Counts, Engine, Merged, Sent};
@@ -40,7 +40,7 @@ impl<'m> Run<'m> {
         let alone = self.witness().filter(|_| counters.len() == 1);
         let mut moved = Vec::new();
         for (port, (reader, before)) in counters.iter_mut().enumerate() {
-            let ours = outcome::sent_by(&merged.whole, port).frames;
+            let ours = fill::sent_by(&merged.whole, port).frames;
             let counted = counters::moved(reader, before, ours, self.setup.hurry());
             let seen = Seen {
                 ours,
@@ -106,8 +106,9 @@ impl<'m> Run<'m> {
     fn all_arrived(&self, sent: &Sent) -> bool {
         match &self.setup.apart {
             // Copies at other ports make nothing good.
-            Some(apart) => (0..apart.ports)
-                .all(|port| self.arrived_from(port) >= Some(outcome::sent_by(sent, port).frames)),
+            Some(apart) => {
+                (0..apart.ports).all(|port| self.arrived_from(port) >= Some(fill::sent_by(sent, port).frames))
+            }
             None => self.meters.is_some_and(|meter| self.arrived(meter) >= sent.counters.frames),
         }
     }

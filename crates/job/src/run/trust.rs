@@ -93,7 +93,7 @@ pub fn signs(job: &Job) -> bool {
 /// Why an engine is not taken any more.
 pub fn reason(place: &Place, seen: &Seen) -> String {
     format!(
-        "none of the first {} it handed over was seen leaving by {}{}: the run began anew",
+        "none of the first {} it handed over was seen leaving by {}{}: the run was started again",
         report::units::counted(seen.ours, "frame"),
         place.spec,
         ", its driver or the meter"

@@ -1,9 +1,9 @@
 //! Both ends while a run goes on: intervals for the report, and snapshots for who looks on.
 
+use super::fill::due::Due;
 use super::intended::{Intended, time_of};
 use super::losses::{Mark, Numbers};
 use super::meters::Meters;
-use super::pace::Due;
 use super::{Interim, Onlooker, Setup, by_hand, trust};
 use crate::panel::Panel;
 use crate::samples::Spreads;

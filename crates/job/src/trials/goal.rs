@@ -1,6 +1,7 @@
 //! Goals as users write them: `loss=0.1%,p99=50us,reorder=0%,exceed=50%,sum=21s`, or a name that others use, `ndr`, `pdr`.
 
 use anyhow::{Result, bail};
+use report::search::TrialVerdict;
 use report::units;
 use spec::{Quantity, Ratio};
 use std::time::Duration;
@@ -121,34 +122,26 @@ impl Goal {
         text
     }
 
-    /// What came of a trial, in two words at most.
-    pub fn verdict(&self, outcome: &Outcome) -> &'static str {
+    /// What came of a trial.
+    pub fn verdict(&self, outcome: &Outcome) -> TrialVerdict {
         verdict(self.limits.broken(outcome))
     }
 }
 
 /// What was not kept, as the report says it.
-fn verdict(broken: Option<Broken>) -> &'static str {
+fn verdict(broken: Option<Broken>) -> TrialVerdict {
     match broken {
-        None => "passed",
-        Some(Broken::Loss) => "loss",
-        Some(Broken::Shortfall) => "sender short",
-        Some(Broken::Uneven) => "sender uneven",
-        Some(Broken::Receiver) => "receiver lost",
-        Some(Broken::Unconfirmed) => "unconfirmed",
-        Some(Broken::Latency) => "latency",
-        Some(Broken::Variation) => "variation",
-        Some(Broken::LatencyUnknown) => "latency unknown",
-        Some(Broken::Order) => "order",
+        None => TrialVerdict::Passed,
+        Some(Broken::Loss) => TrialVerdict::Loss,
+        Some(Broken::Shortfall) => TrialVerdict::SenderShort,
+        Some(Broken::Uneven) => TrialVerdict::SenderUneven,
+        Some(Broken::Receiver) => TrialVerdict::ReceiverLost,
+        Some(Broken::Unconfirmed) => TrialVerdict::Unconfirmed,
+        Some(Broken::Latency) => TrialVerdict::Latency,
+        Some(Broken::Variation) => TrialVerdict::Variation,
+        Some(Broken::LatencyUnknown) => TrialVerdict::LatencyUnknown,
+        Some(Broken::Order) => TrialVerdict::Order,
     }
-}
-
-/// And back.
-fn broken_of(written: &str) -> Option<Broken> {
-    use Broken::{Latency, LatencyUnknown, Loss, Order, Receiver, Shortfall, Unconfirmed, Uneven, Variation};
-    [Loss, Shortfall, Uneven, Receiver, Unconfirmed, Latency, LatencyUnknown, Variation, Order]
-        .into_iter()
-        .find(|broken| verdict(Some(*broken)) == written)
 }
 
 /// So much loss, of a load that was offered.
@@ -156,24 +149,16 @@ fn limits(loss: f64) -> Limits {
     Limits { shortfall_ratio: Some(SHORTFALL), ..Limits::loss(loss) }
 }
 
-/// Does a verdict say that it was the tester who failed, and nothing of the device?
-pub fn is_the_testers(verdict: &str) -> bool {
-    broken_of(verdict).is_some_and(Broken::is_the_testers)
-}
-
 /// Why nothing could be said of the device, in one clause, for trials of these verdicts.
-pub fn excuse<'a>(verdicts: impl Iterator<Item = &'a str>) -> String {
-    let kinds: Vec<Broken> =
-        verdicts.filter_map(broken_of).filter(|broken| broken.is_the_testers()).collect();
-    let of = |kinds_of: &[Broken], words: &'static str| {
-        kinds.iter().any(|kind| kinds_of.contains(kind)).then_some(words)
-    };
+pub fn excuse<'a>(verdicts: impl Iterator<Item = &'a TrialVerdict>) -> String {
+    let all: Vec<&TrialVerdict> = verdicts.collect();
+    let of = |verdict: TrialVerdict, words: &'static str| all.contains(&&verdict).then_some(words);
     let said = [
-        of(&[Broken::Shortfall], "the sender did not keep to the load"),
-        of(&[Broken::Uneven], "this machine, which the device shares, was held up"),
-        of(&[Broken::Receiver], "the tester's own receiver lost frames"),
-        of(&[Broken::Unconfirmed], "nobody confirmed that the frames left the tester"),
-        of(&[Broken::LatencyUnknown], "no latency could be taken"),
+        of(TrialVerdict::SenderShort, "the sender did not keep to the load"),
+        of(TrialVerdict::SenderUneven, "this machine, which the device shares, was held up"),
+        of(TrialVerdict::ReceiverLost, "the tester's own receiver lost frames"),
+        of(TrialVerdict::Unconfirmed, "nobody confirmed that the frames left the tester"),
+        of(TrialVerdict::LatencyUnknown, "no latency could be taken"),
     ];
     let said: Vec<&str> = said.into_iter().flatten().collect();
     if said.is_empty() { "the sender did not keep to the load".to_owned() } else { said.join(", or ") }
@@ -202,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_read_back_and_say_whose_fault_it_was() {
+    fn verdicts_say_whose_fault_it_was() {
         use Broken::{
             Latency, LatencyUnknown, Loss, Order, Receiver, Shortfall, Unconfirmed, Uneven, Variation,
         };
         for broken in
             [Loss, Shortfall, Uneven, Receiver, Unconfirmed, Latency, LatencyUnknown, Variation, Order]
         {
-            assert_eq!(broken_of(verdict(Some(broken))), Some(broken));
-            assert_eq!(is_the_testers(verdict(Some(broken))), broken.is_the_testers());
+            assert_eq!(verdict(Some(broken)).is_the_testers(), broken.is_the_testers(), "{broken:?}");
         }
-        assert!(!is_the_testers("passed") && !is_the_testers("port lost"));
-        let excused = excuse(["passed", "unconfirmed", "loss", "receiver lost"].into_iter());
+        assert!(!TrialVerdict::Passed.is_the_testers() && !TrialVerdict::PortLost.is_the_testers());
+        let verdicts = ["passed", "unconfirmed", "loss", "receiver lost"].map(TrialVerdict::from);
+        let excused = excuse(verdicts.iter());
         assert_eq!(
             excused,
             "the tester's own receiver lost frames, or nobody confirmed that the frames left the tester"

@@ -19,7 +19,7 @@ mod show;
 mod softirq;
 mod watch;
 
-pub use goal::{Goal, is_the_testers};
+pub use goal::Goal;
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
 pub use series::{How, Series, outcome_of, row, rows_of, shown};

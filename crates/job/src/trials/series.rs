@@ -2,7 +2,7 @@
 
 use super::{Goal, Offer, Ran, Rig};
 use anyhow::{Result, bail};
-use report::search::{Bounds, Trial, TrialLatency};
+use report::search::{self, Bounds, Part, Trial, TrialLatency, TrialVerdict};
 use report::{Code, Note, units};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use trial::{Ahead, Broken, FrameToFrame, Latency, Outcome, Remaining, Search, St
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
 pub struct How<'a, S> {
-    /// `throughput`, `latency`, ...
-    pub part: &'a str,
+    /// What of the search they are.
+    pub part: &'a Part,
     pub goal: &'a Goal,
     /// What a load means.
     pub offer: &'a dyn Fn(&Wanted) -> Offer,
@@ -135,9 +135,9 @@ impl Series {
     }
 
     /// The outcome that an earlier result has of it.
-    fn earlier(&mut self, wanted: &Wanted, part: &str) -> Result<Option<Outcome>> {
+    fn earlier(&mut self, wanted: &Wanted, part: &Part) -> Result<Option<Outcome>> {
         let Some(trial) = self.kept.pop_front() else { return Ok(None) };
-        let same = trial.part == part
+        let same = trial.part == *part
             && trial.frame_size == self.size_name
             && wanted_of(&trial).is_some_and(|kept| kept.is(wanted));
         if !same {
@@ -156,7 +156,7 @@ impl Series {
     fn row<S>(&mut self, wanted: &Wanted, ran: &Ran, how: &How<'_, S>) -> Trial {
         self.sending_ns += wanted.sending_ns();
         let mut row = row(wanted, ran, how.goal);
-        row.part = how.part.to_owned();
+        row.part = how.part.clone();
         row.frame_size.clone_from(&self.size_name);
         if !how.of_rate {
             row.intended_frames_per_second = None;
@@ -174,7 +174,7 @@ impl Series {
         let left = self.left(search);
         let Some(show) = &self.rig.show else { return };
         show.change(|now| {
-            how.part.clone_into(&mut now.part);
+            now.part = how.part.to_string();
             now.frame_size.clone_from(&self.size_name);
             (now.of_rate, now.size) = (how.of_rate, self.size_number);
         });
@@ -206,17 +206,19 @@ impl Series {
                 format!("; {} {} left", if at_most { "at most" } else { "about" }, units::ahead(ns))
             }
         };
-        let lost = match row.verdict.as_str() {
-            "passed" => row.verdict_said(),
-            "loss" => format!("lost {}", units::percent(row.lost_ratio())),
-            "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
-            "sender uneven" => {
+        let lost = match &row.verdict {
+            TrialVerdict::Passed => row.verdict_said(),
+            TrialVerdict::Loss => format!("lost {}", units::percent(row.lost_ratio())),
+            TrialVerdict::SenderShort => {
+                format!("sender short by {}", units::percent(row.shortfall_ratio))
+            }
+            TrialVerdict::SenderUneven => {
                 format!("lost {} while this machine was busy", units::percent(row.lost_ratio()))
             }
-            "receiver lost" => {
+            TrialVerdict::ReceiverLost => {
                 format!("lost {}, at the tester's own receiver", units::percent(row.lost_ratio()))
             }
-            "unconfirmed" => {
+            TrialVerdict::Unconfirmed => {
                 format!(
                     "{} missing, and nobody saw them leave the tester",
                     units::counted(row.lost_frames, "frame")
@@ -247,21 +249,19 @@ pub fn shown(row: &Trial) -> snapshot::Trial {
     }
 }
 
-/// The verdict of a trial that is not judged.
-pub const PORT_LOST: &str = "port lost";
-
 /// A trial as the report has it.
 pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     let outcome = &ran.outcome;
-    let verdict = if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) };
+    // One that lost a port is not judged.
+    let verdict = if ran.port_lost.is_some() { TrialVerdict::PortLost } else { goal.verdict(outcome) };
     let stage = match wanted.stage {
-        Stage::WarmUp => "warm_up",
-        Stage::Search => "search",
-        Stage::Confirm => "confirm",
-        Stage::Measure => "measure",
+        Stage::WarmUp => search::Stage::WarmUp,
+        Stage::Search => search::Stage::Search,
+        Stage::Confirm => search::Stage::Confirm,
+        Stage::Measure => search::Stage::Measure,
     };
     Trial {
-        stage: stage.to_owned(),
+        stage,
         load: wanted.load,
         intended_frames_per_second: Some(wanted.load),
         duration_ns: wanted.duration_ns,
@@ -302,31 +302,31 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         lost_at_end_frames: outcome.lost_at_end,
         repeated: ran.repeated,
         flows: ran.flows,
-        cause: match (verdict, &ran.flows) {
+        cause: match (&verdict, &ran.flows) {
             // These say all that is known.
-            (PORT_LOST | "sender uneven" | "unconfirmed", _) => None,
-            ("sender short", _) => ran.short_by.clone(),
+            (TrialVerdict::PortLost | TrialVerdict::SenderUneven | TrialVerdict::Unconfirmed, _) => None,
+            (TrialVerdict::SenderShort, _) => ran.short_by.clone(),
             // Records tell it, and where they were lost is counted.
             (_, Some(flows)) => report::causes::of_flows(flows),
             _ => ran.lost_by.clone(),
         },
-        verdict: verdict.to_owned(),
+        verdict,
         ..Trial::default()
     }
 }
 
 /// The trials of one part and size.
-pub fn rows_of<'a>(rows: &'a [Trial], part: &'a str, size: &'a str) -> impl Iterator<Item = &'a Trial> {
-    rows.iter().filter(move |row| row.part == part && row.frame_size == size)
+pub fn rows_of<'a>(rows: &'a [Trial], part: &'a Part, size: &'a str) -> impl Iterator<Item = &'a Trial> {
+    rows.iter().filter(move |row| row.part == *part && row.frame_size == size)
 }
 
 fn wanted_of(trial: &Trial) -> Option<Wanted> {
-    let stage = match trial.stage.as_str() {
-        "warm_up" => Stage::WarmUp,
-        "search" => Stage::Search,
-        "confirm" => Stage::Confirm,
-        "measure" => Stage::Measure,
-        _ => return None,
+    let stage = match trial.stage {
+        search::Stage::WarmUp => Stage::WarmUp,
+        search::Stage::Search => Stage::Search,
+        search::Stage::Confirm => Stage::Confirm,
+        search::Stage::Measure => Stage::Measure,
+        search::Stage::Other(_) => return None,
     };
     let then = trial.then_load.zip(trial.then_duration_ns);
     let then = then.map(|(load, duration_ns)| Then { load, duration_ns });

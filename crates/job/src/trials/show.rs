@@ -10,6 +10,7 @@ use crate::run::Onlooker;
 use anyhow::Result;
 use histogram::Histogram;
 use report::Said;
+use report::search::TrialVerdict;
 use snapshot::{Board, Bound, Count, Search, Snapshot, Title, Trial};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -97,7 +98,7 @@ impl Show {
         let mut inside = self.lock();
         let search = &mut inside.search;
         search.trials += 1;
-        search.passed += u64::from(trial.verdict == "passed");
+        search.passed += u64::from(trial.verdict == TrialVerdict::Passed);
         search.trial_ns = 0;
         (search.bounds, search.known) = (bounds, known);
         search.rows.insert(0, trial);

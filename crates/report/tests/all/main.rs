@@ -8,5 +8,6 @@ mod live;
 mod page;
 mod renderings;
 mod searches;
+mod shape;
 mod store;
 mod widths;

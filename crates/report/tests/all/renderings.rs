@@ -422,3 +422,41 @@ fn a_remedy_is_told_apart_from_what_is_so_and_survives_being_read() {
         ("it was late; a task was there; and another", Some("move it"))
     );
 }
+
+/// All texts of a schema, each with where it stands.
+fn described<'v>(value: &'v serde_json::Value, place: &str, texts: &mut Vec<(String, &'v str)>) {
+    match value {
+        serde_json::Value::Object(members) => {
+            if let Some(text) = members.get("description").and_then(serde_json::Value::as_str) {
+                texts.push((place.to_owned(), text));
+            }
+            members.iter().for_each(|(name, member)| described(member, &format!("{place}/{name}"), texts));
+        }
+        serde_json::Value::Array(all) => all.iter().for_each(|member| described(member, place, texts)),
+        _ => {}
+    }
+}
+
+#[test]
+fn each_text_of_the_schemas_can_be_read_by_itself() {
+    for schema in [schema(), comparison_schema()] {
+        let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+        let mut texts = Vec::new();
+        described(&schema, "", &mut texts);
+        assert!(texts.len() > 50, "{}", texts.len());
+        for (place, text) in texts {
+            let first = text.chars().next().expect("a text");
+            let begins = first.is_uppercase() || first.is_ascii_digit() || ['`', '"'].contains(&first);
+            // netdyno is written so, TCP's options too.
+            assert!(begins || text.starts_with("netdyno"), "{place}: {text}");
+            assert!(text.ends_with(['.', '`', ')', '"']), "{place}: {text}");
+            let leaning =
+                ["The same", "See `", "And ", "Of those", "Of these", "Of the lost", "From then on"];
+            assert!(!leaning.iter().any(|begin| text.starts_with(begin)), "{place}: {text}");
+            for word in ["told", "befell", "heed", "manyth", "anew", "nobody", "somebody"] {
+                let words = text.split(|c: char| !c.is_alphanumeric());
+                assert!(!words.map(str::to_lowercase).any(|said| said == word), "{place}: {text}");
+            }
+        }
+    }
+}

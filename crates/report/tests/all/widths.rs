@@ -99,7 +99,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
             trial.intended_frames_per_second = Some(148.8e6);
             (trial.intended_frames, trial.sent_frames, trial.received_frames) = (GIGA, GIGA, GIGA);
             (trial.loss_ratio, trial.shortfall_ratio) = (0.123_456, 0.000_123_4);
-            trial.verdict = "sender uneven".to_owned();
+            trial.verdict = TrialVerdict::SenderUneven;
             let floor = Floor { of: FloorOf::Device, min_ns: 12_345, typical_ns: 123_456 };
             trial.floor = Some(floor);
         }
@@ -118,7 +118,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
         report
     };
     let unfinished = |axis: &str| Unfinished {
-        part: "throughput".to_owned(),
+        part: "throughput".into(),
         goal: Some("loss 0 %".to_owned()),
         axis: axis.to_owned(),
         passed: Some(41_000_000.0),
@@ -210,7 +210,7 @@ fn endpoints() -> Vec<(&'static str, Report)> {
             latency_ns: searches::search().result.trials.first().and_then(|trial| trial.latency_ns),
             unsent: 12_345_678,
             lost: 12_345_678,
-            verdict: "not carried".to_owned(),
+            verdict: "not carried".into(),
             ..EndpointTrial::default()
         };
         report.result.endpoint_search = Some(EndpointSearch {

@@ -3,6 +3,7 @@
 use super::{Manner, label};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use report::search::TrialVerdict;
 use report::units::{self, count, percent, printable, time};
 use snapshot::{Bound, Search, Snapshot};
 
@@ -83,9 +84,9 @@ pub fn table(search: &Search, manner: Manner, room: usize) -> Vec<Line<'static>>
             time(row.duration_ns),
             percent(row.loss_ratio),
             row.p99_ns.map_or_else(|| "-".to_owned(), time),
-            printable(&row.verdict)
+            row.verdict
         );
-        let style = if row.verdict == "passed" { Style::new() } else { manner.alarm() };
+        let style = if row.verdict == TrialVerdict::Passed { Style::new() } else { manner.alarm() };
         lines.push(Line::from(Span::styled(text, style)));
     }
     lines

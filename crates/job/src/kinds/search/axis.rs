@@ -5,7 +5,7 @@ use super::{Common, Notes, Sized, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{How, Offer, Series, frames_per_second, nanos, rows_of};
 use anyhow::{Result, bail};
-use report::search::SearchResult;
+use report::search::{Part, SearchResult};
 use report::units;
 use spec::{Axis, Throughput};
 use traffic::expr::Size;
@@ -85,7 +85,7 @@ pub fn search(
         }
     };
     series.goals = vec![goal];
-    let part = "throughput";
+    let part = &Part::Throughput;
     let name = sized.name.clone();
     let known = |bisect: &Bisect, series: &Series| {
         let tried = tried(series, part, &name, &goal);
@@ -103,7 +103,7 @@ pub fn search(
     if !bisect.is_reached() {
         let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
         let axis = |value: f64| if direction == Direction::Least { -value } else { value };
-        let tried = rows.iter().map(|row| (axis(row.load), &*row.verdict));
+        let tried = rows.iter().map(|row| (axis(row.load), &row.verdict));
         let bounds = (bisect.passed().map(axis), bisect.failed().map(axis));
         let excuse = excuse(open_verdicts(tried, bounds));
         notes.shortfalls.push(not_determined(bisect.passed(), bisect.failed(), &excuse, &show));

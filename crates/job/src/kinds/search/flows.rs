@@ -6,7 +6,7 @@ use super::{Common, Look, Within, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, nanos, rows_of};
 use anyhow::{Result, bail};
-use report::search::{FlowsFound, SizeResult, Trial};
+use report::search::{FlowsFound, Part, SizeResult, Trial, TrialVerdict};
 use report::{Code, units};
 use spec::{Find, Flows, Search};
 use std::time::Duration;
@@ -19,9 +19,9 @@ use trial::{
 /// What `load` counts.
 pub const AXIS: &str = "flows_per_second";
 /// The parts of such a search.
-const SEARCH: &str = "flows";
-const CONFIRM: &str = "confirm";
-const SUSTAINED: &str = "sustained";
+const SEARCH: &Part = &Part::Flows;
+const CONFIRM: &Part = &Part::Confirm;
+const SUSTAINED: &Part = &Part::Sustained;
 /// So often a rate that failed when it was confirmed is searched again below.
 const TIMES: u32 = 5;
 const IN_A_LAB: Duration = Duration::from_secs(4);
@@ -104,7 +104,7 @@ fn sustained(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Res
         sized.result.unfinished.push(unfinished::trials(series, SUSTAINED, &sized.name, Some(wanted)));
     }
     let rows = rows_of(&series.rows, SUSTAINED, &sized.name);
-    let unjudged = rows.filter(|row| crate::trials::is_the_testers(&row.verdict)).count();
+    let unjudged = rows.filter(|row| row.verdict.is_the_testers()).count();
     if unjudged > 0 {
         notes.warnings.add(
             Code::SenderTooSlow,
@@ -183,7 +183,7 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             }
         }
     }
-    let excuse = excuse(rows_of(&series.rows, SEARCH, &sized.name).map(|row| &*row.verdict));
+    let excuse = excuse(rows_of(&series.rows, SEARCH, &sized.name).map(|row| &row.verdict));
     let bound = failed.map(|failed| {
         let parts = [SEARCH, CONFIRM];
         let tried = parts.iter().flat_map(|part| tried(series, part, &sized.name, &goal));
@@ -229,7 +229,7 @@ fn confirmed(
         return Ok(None);
     }
     let mut rows = rows_of(&series.rows, CONFIRM, name).skip(before);
-    Ok(Some(rows.all(|row| row.verdict == "passed")))
+    Ok(Some(rows.all(|row| row.verdict == TrialVerdict::Passed)))
 }
 
 /// What RFC 6645 (appendix A) asks to be reported beside the rate.
@@ -246,7 +246,10 @@ fn describe(flows: &Flows, common: &Common<'_>, result: &mut SizeResult, rows: &
     found.idle_timeout_ns = nanos(flows.idle(in_a_lab));
     found.active_timeout_ns = nanos(flows.active(in_a_lab));
     found.cache_size_flows = flows.cache(in_a_lab);
-    let last = rows.iter().rev().filter(|row| row.load == found.flows_per_second && row.verdict == "passed");
+    let last = rows
+        .iter()
+        .rev()
+        .filter(|row| row.load == found.flows_per_second && row.verdict == TrialVerdict::Passed);
     let Some(trial) = last.filter_map(|row| row.flows).next() else { return };
     found.created_flows = trial.sent_flows;
     found.cache_flows = trial.cache_flows;

@@ -4,11 +4,9 @@ use super::throughput::goals;
 use super::{Common, Look, Notes, Sized, Within, throughput, unfinished};
 use crate::trials::floor::Known;
 use crate::trials::goal::{SHORTFALL, excuse};
-use crate::trials::{
-    Goal, How, Offer, Series, frame_sizes, frames_per_second, is_the_testers, nanos, rows_of, schedule,
-};
+use crate::trials::{Goal, How, Offer, Series, frame_sizes, frames_per_second, nanos, rows_of, schedule};
 use anyhow::Result;
-use report::search::{BurstFound, LatencyAt, LossAt, Spread, Trial};
+use report::search::{BurstFound, LatencyAt, LossAt, Part, Spread, Trial, TrialVerdict};
 use report::{Code, Note, Sentence, units};
 use spec::{Burst, Finding, Latency, LossCurve, Recovery, Reset, Soak, Written};
 use std::time::Duration;
@@ -53,7 +51,7 @@ fn known(
     }
     // That of another goal is not what is wanted.
     let first = series.goals.first().map(Goal::text);
-    let open = |part: &report::search::Unfinished| part.part == "throughput" && part.goal == first;
+    let open = |part: &report::search::Unfinished| part.part == Part::Throughput && part.goal == first;
     if sized.result.unfinished.iter().any(open) {
         return Ok(None);
     }
@@ -88,7 +86,7 @@ fn latency(
         args.rates.iter().map(|rate| frames_per_second(**rate, mean, link)).collect::<Result<_>>()?
     };
     let plan = RepeatedPlan { loads, trial_ns: nanos(duration), then: None, repetitions };
-    let (whole, trials) = repeat(series, "latency", plan, &Goal::any(), sized, None)?;
+    let (whole, trials) = repeat(series, &Part::Latency, plan, &Goal::any(), sized, None)?;
     sized.result.latency = trials
         .latencies()
         .iter()
@@ -121,7 +119,7 @@ fn latency(
         let missing = floors.err().map(|error| without_floor(&sized.name, &error));
         notes.warnings.extend(missing.map(|said| Code::FloorUnknown.says(said)));
     }
-    let lost = rows_of(&series.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
+    let lost = rows_of(&series.rows, &Part::Latency, &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
         notes.warnings.add(
             Code::LatencyOfSurvivors,
@@ -132,7 +130,7 @@ fn latency(
             ),
         );
     }
-    testers_trials(series, "latency", &sized.name, &mut notes.shortfalls);
+    testers_trials(series, &Part::Latency, &sized.name, &mut notes.shortfalls);
     if whole && sized.result.latency.is_empty() {
         notes.shortfalls.push(
             format!("frames of {} bytes: no frame arrived whose latency could be taken", sized.name).into(),
@@ -148,13 +146,13 @@ fn without_floor(size: &str, error: &anyhow::Error) -> String {
 /// Trials at loads, again and again.
 fn repeat(
     series: &mut Series,
-    part: &str,
+    part: &Part,
     plan: RepeatedPlan,
     goal: &Goal,
     sized: &mut Sized,
     command: Option<&str>,
 ) -> Result<(bool, Repeated)> {
-    let closely = matches!(part, "recovery" | "reset");
+    let closely = matches!(part, Part::Recovery | Part::Reset);
     let size = sized.size.clone();
     let wanted_trials = plan.loads.len() as u64 * u64::from(plan.repetitions);
     let mut search = Repeated::new(plan);
@@ -187,18 +185,18 @@ fn repeat(
 
 /// Trials of which nothing is known, because the load was not offered, or the tester lost sight of its frames; or not all,
 /// because what was timed had no end.
-fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<Sentence>) {
+fn testers_trials(series: &Series, part: &Part, size: &str, shortfalls: &mut Vec<Sentence>) {
     // A time is measured by when frames are missing, whoever lost them; any loss passes there.
-    let timed = matches!(part, "recovery" | "reset");
+    let timed = matches!(part, Part::Recovery | Part::Reset);
     let verdict = |row: &Trial| match (row.missed_frames, row.unconfirmed_frames) {
-        (missed, unconfirmed) if timed && unconfirmed > missed => "unconfirmed".to_owned(),
-        (missed, _) if timed && missed > 0 => "receiver lost".to_owned(),
+        (missed, unconfirmed) if timed && unconfirmed > missed => TrialVerdict::Unconfirmed,
+        (missed, _) if timed && missed > 0 => TrialVerdict::ReceiverLost,
         _ => row.verdict.clone(),
     };
     let verdicts = rows_of(&series.rows, part, size).map(verdict);
-    let short: Vec<String> = verdicts.filter(|verdict| is_the_testers(verdict)).collect();
+    let short: Vec<TrialVerdict> = verdicts.filter(TrialVerdict::is_the_testers).collect();
     if !short.is_empty() {
-        let excuse = excuse(short.iter().map(String::as_str));
+        let excuse = excuse(short.iter());
         let trials = units::counted(short.len() as u64, "trial");
         shortfalls.push(Sentence::from((
             format!(
@@ -215,7 +213,7 @@ fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<
 
 /// Some lengths may be longer than they are said to be.
 fn inexact_bursts(series: &Series, search: &trial::Burst, size: &str) -> Sentence {
-    let excuse = excuse(rows_of(&series.rows, "burst", size).map(|row| &*row.verdict));
+    let excuse = excuse(rows_of(&series.rows, &Part::Burst, size).map(|row| &row.verdict));
     let said = format!(
         "frames of {size} bytes: not determined in {} of {} of burst: {excuse} however often longer bursts were tried",
         search.inexact(),
@@ -226,11 +224,12 @@ fn inexact_bursts(series: &Series, search: &trial::Burst, size: &str) -> Sentenc
 
 /// What had no end within the trial lasted longer than is said. (A single frame that was lost at the end is no outage that is
 /// longer than one before.)
-fn not_over(rows: &[&Trial], part: &str, size: &str) -> Option<Sentence> {
+fn not_over(rows: &[&Trial], part: &Part, size: &str) -> Option<Sentence> {
     let open = |row: &&&Trial| {
         let lost_ns =
             row.lost_at_end_frames as f64 / row.intended_frames_per_second.unwrap_or(row.load) * 1e9;
-        row.lost_at_end_frames > 0 && (part != "reset" || lost_ns >= 0.99 * row.outage_ns.unwrap_or(0) as f64)
+        row.lost_at_end_frames > 0
+            && (*part != Part::Reset || lost_ns >= 0.99 * row.outage_ns.unwrap_or(0) as f64)
     };
     let open = rows.iter().filter(open).count();
     (open > 0).then(|| {
@@ -298,9 +297,9 @@ fn loss(
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     let known = |_: &trial::LossCurve, _: &Series| String::new();
     let goal = Goal::no_loss();
-    let how = How { part: "loss", goal: &goal, offer: &offer, known: &known, of_rate: true };
+    let how = How { part: &Part::Loss, goal: &goal, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut curve, &how)?;
-    sized.result.loss_curve = rows_of(&series.rows, "loss", &sized.name)
+    sized.result.loss_curve = rows_of(&series.rows, &Part::Loss, &sized.name)
         .map(|row| LossAt {
             frames_per_second: row.load,
             load_ratio: row.load / greatest,
@@ -311,7 +310,7 @@ fn loss(
         .collect();
     testers_part(&sized.result.loss_curve, &sized.name, notes);
     if !whole {
-        sized.result.unfinished.push(unfinished::trials(series, "loss", &sized.name, None));
+        sized.result.unfinished.push(unfinished::trials(series, &Part::Loss, &sized.name, None));
     }
     Ok(whole)
 }
@@ -357,11 +356,11 @@ fn burst(
     let goal = Goal::no_loss();
     let whole = series.drive(
         &mut search,
-        &How { part: "burst", goal: &goal, offer: &offer, known: &known, of_rate: false },
+        &How { part: &Part::Burst, goal: &goal, offer: &offer, known: &known, of_rate: false },
     )?;
     if !whole {
         let direction = trial::Direction::Greatest;
-        let came = unfinished::bound(series, ("burst", &sized.name), &goal, "burst_frames", direction);
+        let came = unfinished::bound(series, (&Part::Burst, &sized.name), &goal, "burst_frames", direction);
         sized.result.unfinished.push(came);
     }
     if let Some(frames) = search.spread() {
@@ -408,9 +407,9 @@ fn recovery(
     };
     let load = (throughput * OVERLOAD).min(sized.result.greatest.max(throughput));
     let plan = RepeatedPlan { loads: vec![load], trial_ns, then: Some((AFTERWARDS, trial_ns)), repetitions };
-    let (whole, trials) = repeat(series, "recovery", plan, &Goal::any(), sized, None)?;
+    let (whole, trials) = repeat(series, &Part::Recovery, plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
-    testers_trials(series, "recovery", &sized.name, &mut notes.shortfalls);
+    testers_trials(series, &Part::Recovery, &sized.name, &mut notes.shortfalls);
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.add(Code::NothingToRecover, format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
@@ -440,9 +439,9 @@ fn reset(
         ));
     }
     let plan = RepeatedPlan { loads: vec![load], trial_ns, then: None, repetitions };
-    let (whole, trials) = repeat(series, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
+    let (whole, trials) = repeat(series, &Part::Reset, plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
-    testers_trials(series, "reset", &sized.name, &mut notes.shortfalls);
+    testers_trials(series, &Part::Reset, &sized.name, &mut notes.shortfalls);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.add(
             Code::ResetNotSeen,
@@ -472,10 +471,10 @@ fn soak(
         Duration::from_secs(1800)
     });
     let plan = RepeatedPlan { loads: vec![load], trial_ns: nanos(duration), then: None, repetitions: 1 };
-    let (whole, trials) = repeat(series, "soak", plan, &goal, sized, None)?;
+    let (whole, trials) = repeat(series, &Part::Soak, plan, &goal, sized, None)?;
     for outcome in trials.at(0) {
         let verdict = goal.verdict(outcome);
-        if verdict != "passed" {
+        if verdict != TrialVerdict::Passed {
             notes.shortfalls.push(
                 format!(
                     "frames of {} bytes at {}: {verdict} ({} of {} lost)",
@@ -590,15 +589,15 @@ mod tests {
             ..Trial::default()
         };
         let [over, open, one] = [row(0, 300), row(80, 80), row(1, 300)];
-        assert_eq!(not_over(&[&over, &one], "reset", "64"), None);
-        let said = not_over(&[&over, &open], "reset", "64").expect("a shortfall");
+        assert_eq!(not_over(&[&over, &one], &Part::Reset, "64"), None);
+        let said = not_over(&[&over, &open], &Part::Reset, "64").expect("a shortfall");
         assert!(
             said.to_string().contains("not determined in 1 of 2 trials")
                 && said.to_string().contains("`.trial_duration`"),
             "{said}"
         );
         // Whoever loses a frame at the very end has not recovered.
-        assert!(not_over(&[&one], "recovery", "64").is_some());
+        assert!(not_over(&[&one], &Part::Recovery, "64").is_some());
     }
 
     #[test]

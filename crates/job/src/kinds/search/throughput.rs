@@ -2,9 +2,9 @@
 
 use super::{Look, Notes, Sized, Within, axis, unfinished};
 use crate::trials::goal::excuse;
-use crate::trials::{Goal, How, Offer, Series, is_the_testers, nanos, outcome_of, rows_of};
+use crate::trials::{Goal, How, Offer, Series, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
-use report::search::Trial;
+use report::search::{Part, Trial, TrialVerdict};
 use report::{Code, Sentence, units};
 use spec::{Axis, Finding, Method, Throughput};
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn written(time: Duration) -> String {
 }
 
 /// What the trials of a throughput are for, in the result.
-const PART: &str = "throughput";
+const PART: &Part = &Part::Throughput;
 
 /// The bounds that trials found, of each goal; and whether they are what was asked for, rather than what was known when it
 /// was interrupted; and whether its time was over.
@@ -229,7 +229,7 @@ pub fn find(
         let near = nearness(found);
         let wide = !found.reached && near.is_some_and(|near| near <= finding.precision_at_least());
         let undetermined = (!found.reached && !wide && !timed_out).then(|| {
-            let tried = rows.iter().map(|row| (row.load, &*row.verdict));
+            let tried = rows.iter().map(|row| (row.load, &row.verdict));
             let excuse = excuse(open_verdicts(tried, (found.lower, found.upper)));
             not_determined(found.lower, found.upper, &excuse, &rate)
         });
@@ -309,20 +309,20 @@ fn coarser(size: &str, goal: &Goal, near: f64, precision: f64) -> Sentence {
 
 /// What trials of loads between these bounds came to, by which the search ended without more. (Of none there the whole range.)
 pub(super) fn open_verdicts<'a>(
-    tried: impl Iterator<Item = (f64, &'a str)> + Clone,
+    tried: impl Iterator<Item = (f64, &'a TrialVerdict)> + Clone,
     (passed, failed): (Option<f64>, Option<f64>),
-) -> impl Iterator<Item = &'a str> {
+) -> impl Iterator<Item = &'a TrialVerdict> {
     let inside = move |load: f64| {
         passed.is_none_or(|passed| load > passed) && failed.is_none_or(|failed| load < failed)
     };
-    let any = tried.clone().any(|(load, verdict)| inside(load) && is_the_testers(verdict));
+    let any = tried.clone().any(|(load, verdict)| inside(load) && verdict.is_the_testers());
     tried.filter(move |(load, _)| !any || inside(*load)).map(|(_, verdict)| verdict)
 }
 
 /// A part's trials of one size, as a goal sees them.
 pub(super) fn tried<'a>(
     series: &'a Series,
-    part: &'a str,
+    part: &'a Part,
     size: &'a str,
     goal: &'a Goal,
 ) -> impl Iterator<Item = (f64, Option<trial::Broken>)> + 'a {
@@ -378,7 +378,7 @@ pub(super) fn known(
 /// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
 fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
     let inverted = rows.iter().any(|failed| {
-        let by_device = failed.verdict != "passed" && !is_the_testers(&failed.verdict);
+        let by_device = failed.verdict != TrialVerdict::Passed && !failed.verdict.is_the_testers();
         by_device
             && rows.iter().any(|passed| {
                 passed.lost_frames == 0
@@ -387,7 +387,8 @@ fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
             })
     });
     let collapsed = rows.iter().any(|failed| {
-        let fewer = |whole: u64| failed.verdict == "loss" && failed.received_frames < whole * 3 / 4;
+        let fewer =
+            |whole: u64| failed.verdict == TrialVerdict::Loss && failed.received_frames < whole * 3 / 4;
         rows.iter().any(|passed| {
             passed.lost_frames == 0
                 && passed.load <= failed.load
@@ -521,9 +522,10 @@ mod tests {
 
     #[test]
     fn why_nothing_was_determined_is_said_of_the_loads_in_question() {
-        let tried = [(90.0, "loss"), (40.0, "receiver lost"), (55.0, "sender short"), (50.0, "passed")];
+        use TrialVerdict::{Loss, Passed, ReceiverLost, SenderShort};
+        let tried = [(90.0, &Loss), (40.0, &ReceiverLost), (55.0, &SenderShort), (50.0, &Passed)];
         let of = |bounds| open_verdicts(tried.into_iter(), bounds).collect::<Vec<_>>();
-        assert_eq!(of((Some(50.0), Some(90.0))), ["sender short"]);
+        assert_eq!(of((Some(50.0), Some(90.0))), [&SenderShort]);
         assert_eq!(of((Some(60.0), Some(90.0))).len(), 4);
     }
 
@@ -535,7 +537,7 @@ mod tests {
             sent_frames: load as u64,
             received_frames: load as u64 - lost_frames,
             lost_frames,
-            verdict: verdict.to_owned(),
+            verdict: verdict.into(),
             ..Trial::default()
         };
         let told = |rows: &[Trial]| {

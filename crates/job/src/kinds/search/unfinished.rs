@@ -1,18 +1,18 @@
 //! What a search that was ended before its end says: what its trials came to, and no result.
 
 use crate::trials::{Goal, Series, outcome_of, rows_of};
-use report::search::Unfinished;
+use report::search::{Part, Stage, TrialVerdict, Unfinished};
 use trial::{Direction, Tried, so_far};
 
 /// The search for a bound, of a part with frames of this size, whose values count `axis`.
 pub fn bound(
     series: &Series,
-    (part, size): (&str, &str),
+    (part, size): (&Part, &str),
     goal: &Goal,
     axis: &str,
     direction: Direction,
 ) -> Unfinished {
-    let searched = rows_of(&series.rows, part, size).filter(|row| row.stage != "warm_up");
+    let searched = rows_of(&series.rows, part, size).filter(|row| row.stage != Stage::WarmUp);
     let tried = searched.map(|row| Tried {
         load: row.load,
         duration_ns: row.duration_ns,
@@ -20,7 +20,7 @@ pub fn bound(
     });
     let known = so_far(tried, direction);
     Unfinished {
-        part: part.to_owned(),
+        part: part.clone(),
         goal: Some(goal.text()),
         axis: axis.to_owned(),
         passed: known.passed.map(|shown| shown.load),
@@ -34,13 +34,13 @@ pub fn bound(
 }
 
 /// Trials at loads that are known, `wanted` of them if that is known.
-pub fn trials(series: &Series, part: &str, size: &str, wanted: Option<u64>) -> Unfinished {
+pub fn trials(series: &Series, part: &Part, size: &str, wanted: Option<u64>) -> Unfinished {
     let rows = || rows_of(&series.rows, part, size);
     Unfinished {
-        part: part.to_owned(),
+        part: part.clone(),
         axis: "frames_per_second".to_owned(),
         trials: rows().count() as u32,
-        passed_trials: rows().filter(|row| row.verdict == "passed").count() as u32,
+        passed_trials: rows().filter(|row| row.verdict == TrialVerdict::Passed).count() as u32,
         wanted_trials: wanted.and_then(|wanted| u32::try_from(wanted).ok()),
         ..Unfinished::default()
     }

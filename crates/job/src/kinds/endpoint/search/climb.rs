@@ -11,7 +11,7 @@
 //! ```
 
 use super::{Plan, Try};
-use report::{EndpointTrial, TransactionsFound};
+use report::{EndpointStage, EndpointTrial, EndpointVerdict, TransactionsFound};
 use spec::{EndpointRate, MostTransactions, Written};
 use trial::{Bisect, BisectPlan, Direction, Limits, Outcome, Resolution, Search as _};
 
@@ -153,15 +153,15 @@ impl Plan for Climb {
     fn next(&self) -> Option<Try> {
         let at = |stage, rate: u64| Some(Try { stage, buffer: None, rate: Some(rate) });
         match &self.phase {
-            Phase::Estimate => Some(Try { stage: "estimate", buffer: None, rate: None }),
-            Phase::Halving(bisect) => at("search", bisect.next()?.load.round().max(1.0) as u64),
-            Phase::Confirming(rate, _) => at("confirm", *rate),
+            Phase::Estimate => Some(Try { stage: EndpointStage::Estimate, buffer: None, rate: None }),
+            Phase::Halving(bisect) => at(EndpointStage::Search, bisect.next()?.load.round().max(1.0) as u64),
+            Phase::Confirming(rate, _) => at(EndpointStage::Confirm, *rate),
             Phase::Over => None,
         }
     }
 
     fn tell(&mut self, trial: &EndpointTrial) {
-        let passed = trial.verdict == "passed";
+        let passed = trial.verdict == EndpointVerdict::Passed;
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Estimate => self.estimated(trial.per_second),
             Phase::Halving(mut bisect) => {
@@ -214,10 +214,11 @@ pub fn found(
     in_flight: u32,
 ) -> TransactionsFound {
     let at = |rate: u64| move |trial: &&EndpointTrial| trial.intended_per_second == Some(rate as f64);
-    let passed = |rate: u64| trials.iter().filter(at(rate)).filter(|trial| trial.verdict == "passed");
+    let passed =
+        |rate: u64| trials.iter().filter(at(rate)).filter(|trial| trial.verdict == EndpointVerdict::Passed);
     let failed = climb.failed.and_then(|rate| {
-        let last = trials.iter().filter(at(rate)).rfind(|trial| trial.verdict != "passed");
-        last.map(|trial| trial.verdict.clone())
+        let last = trials.iter().filter(at(rate)).rfind(|trial| trial.verdict != EndpointVerdict::Passed);
+        last.map(|trial| trial.verdict.to_string())
     });
     TransactionsFound {
         percentile: asked.percentile(),
@@ -254,7 +255,7 @@ mod tests {
                 intended_per_second: tried.rate.map(|rate| rate as f64),
                 per_second: tried.rate.map_or(10_000.0, |rate| rate as f64),
                 at_percentile_ns: Some(7),
-                verdict: if verdict { "passed" } else { "latency" }.to_owned(),
+                verdict: if verdict { EndpointVerdict::Passed } else { EndpointVerdict::Latency },
                 ..EndpointTrial::default()
             });
             climb.tell(trials.last().expect("one"));

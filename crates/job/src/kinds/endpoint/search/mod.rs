@@ -23,7 +23,9 @@ use ::transport::native::{Host, Place, Results};
 use anyhow::{Context as _, Result, bail};
 use histogram::Histogram;
 use report::search::TrialLatency;
-use report::{Code, EndpointSearch as Found, EndpointTrial, Report, Resolved, units};
+use report::{
+    Code, EndpointSearch as Found, EndpointStage, EndpointTrial, EndpointVerdict, Report, Resolved, units,
+};
 use snapshot::Title;
 use spec::{Endpoint, EndpointFind, EndpointRate, EndpointSearch, EndpointTest, Family, Written};
 use std::time::{Duration, Instant};
@@ -46,10 +48,10 @@ const CARRIED: f64 = 0.995;
 const BEYOND: f64 = 10.0;
 
 /// What is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Try {
     /// What for.
-    pub stage: &'static str,
+    pub stage: EndpointStage,
     /// Socket buffers; None: as the kernel tunes.
     pub buffer: Option<u64>,
     /// Transactions a second; None: as fast as they go.
@@ -66,7 +68,7 @@ impl Try {
 
     /// The rate is what is varied.
     fn offers(&self) -> bool {
-        self.stage != "sweep"
+        self.stage != EndpointStage::Sweep
     }
 }
 
@@ -324,21 +326,21 @@ fn attempt(
         }
     }
     let mut row = row(&round);
-    row.stage = wanted.stage.to_owned();
+    row.stage = wanted.stage.clone();
     row.buffer_bytes = wanted.buffer;
     row.intended_per_second = match args.rate.as_deref() {
         Some(EndpointRate::Transactions(rate)) => Some(*rate as f64),
         _ => None,
     };
-    let verdict_of_any = if row.per_second > 0.0 { "done" } else { "nothing arrived" };
-    verdict_of_any.clone_into(&mut row.verdict);
+    let arrived = row.per_second > 0.0;
+    row.verdict = if arrived { EndpointVerdict::Done } else { EndpointVerdict::NothingArrived };
     if let EndpointFind::Transactions(find) = &job.find {
         let mut latency = Histogram::new();
         round.outcomes.iter().for_each(|(_, outcome)| latency.merge(&outcome.latency));
         row.at_percentile_ns = (!latency.is_empty()).then(|| latency.quantile(find.percentile() / 100.0));
         if let Some(rate) = wanted.rate {
             let lasts = parts.lasts().as_secs_f64();
-            row.verdict = verdict(&row, rate as f64, nanos(find.below()), lasts).to_owned();
+            row.verdict = verdict(&row, rate as f64, nanos(find.below()), lasts);
         }
     }
     Ok(Some((row, round)))
@@ -388,18 +390,18 @@ fn row(round: &Round) -> EndpointTrial {
 }
 
 /// Whether a rate was carried within the bound; of what is not kept, the first.
-fn verdict(row: &EndpointTrial, rate: f64, below_ns: u64, lasts_s: f64) -> &'static str {
+fn verdict(row: &EndpointTrial, rate: f64, below_ns: u64, lasts_s: f64) -> EndpointVerdict {
     // A request more or less is at the edges of the measured time.
     let edges = 2.0 / lasts_s.max(1e-3);
     // Who was due within the bound before the end may still be asked in time.
     let last_ones = (rate * lasts_s * LEFT_OVER).max(rate * below_ns as f64 / 1e9).max(1.0);
     let left_over = row.unsent as f64 > last_ones;
     match row.at_percentile_ns {
-        _ if row.lost > 0 => "lost",
-        _ if left_over || row.per_second + edges < rate * CARRIED => "not carried",
-        Some(ns) if ns > below_ns => "latency",
-        Some(_) => "passed",
-        None => "not carried",
+        _ if row.lost > 0 => EndpointVerdict::Lost,
+        _ if left_over || row.per_second + edges < rate * CARRIED => EndpointVerdict::NotCarried,
+        Some(ns) if ns > below_ns => EndpointVerdict::Latency,
+        Some(_) => EndpointVerdict::Passed,
+        None => EndpointVerdict::NotCarried,
     }
 }
 
@@ -410,9 +412,9 @@ fn said(row: &EndpointTrial, left: usize, job: &EndpointSearch) -> String {
         true => units::bit_rate(rate),
         false => format!("{}/s", units::count(rate.round() as u64)),
     };
-    let what = match (row.stage.as_str(), row.buffer_bytes, row.intended_per_second) {
-        ("sweep", Some(bytes), _) => format!("buffers of {}", units::buffer(bytes)),
-        ("sweep", None, _) => "as the kernel tunes".to_owned(),
+    let what = match (&row.stage, row.buffer_bytes, row.intended_per_second) {
+        (EndpointStage::Sweep, Some(bytes), _) => format!("buffers of {}", units::buffer(bytes)),
+        (EndpointStage::Sweep, None, _) => "as the kernel tunes".to_owned(),
         (_, _, None) => "a closed loop".to_owned(),
         (_, _, Some(rate)) => show(rate),
     };
@@ -424,7 +426,7 @@ fn said(row: &EndpointTrial, left: usize, job: &EndpointSearch) -> String {
         if row.intended_per_second.is_some() {
             text += &format!(", {}", row.verdict);
         }
-    } else if row.verdict != "done" {
+    } else if row.verdict != EndpointVerdict::Done {
         text += &format!(", {}", row.verdict);
     }
     if left > 0 {
@@ -566,7 +568,7 @@ mod tests {
             at_percentile_ns: ns,
             ..EndpointTrial::default()
         };
-        let of = |row: EndpointTrial| verdict(&row, 1000.0, 200_000, 2.0);
+        let of = |row: EndpointTrial| verdict(&row, 1000.0, 200_000, 2.0).to_string();
         assert_eq!(of(row(1000.0, 0, 0, Some(200_000))), "passed");
         // The last moment's.
         assert_eq!(of(row(999.0, 2, 0, Some(1))), "passed");

@@ -3,7 +3,7 @@
 //! All sizes are tried once before any is tried again, so that what changes meanwhile (others' load, heat) is in all alike.
 
 use super::{Plan, Try};
-use report::{BufferPoint, EndpointTrial, SocketBufferFound};
+use report::{BufferPoint, EndpointStage, EndpointTrial, SocketBufferFound};
 use spec::Confidence;
 
 /// Intervals are at this confidence, unless another is asked for.
@@ -66,7 +66,7 @@ impl Plan for Sweep {
     fn next(&self) -> Option<Try> {
         let open = self.points.iter().filter(|(_, results)| self.wants(results));
         let (size, _) = open.min_by_key(|(_, results)| results.len())?;
-        Some(Try { stage: "sweep", buffer: *size, rate: None })
+        Some(Try { stage: EndpointStage::Sweep, buffer: *size, rate: None })
     }
 
     fn tell(&mut self, trial: &EndpointTrial) {
@@ -147,7 +147,7 @@ fn point(trials: &[EndpointTrial], size: Option<u64>, results: &[f64], level: f6
 mod tests {
     use super::*;
 
-    fn trial(tried: Try, per_second: f64) -> EndpointTrial {
+    fn trial(tried: &Try, per_second: f64) -> EndpointTrial {
         EndpointTrial {
             buffer_bytes: tried.buffer,
             per_second,
@@ -161,7 +161,7 @@ mod tests {
         let mut trials: Vec<EndpointTrial> = Vec::new();
         while let Some(tried) = sweep.next() {
             let so_far = trials.iter().filter(|trial| trial.buffer_bytes == tried.buffer).count();
-            trials.push(trial(tried, result(tried.buffer, so_far)));
+            trials.push(trial(&tried, result(tried.buffer, so_far)));
             sweep.tell(trials.last().expect("one"));
             assert!(trials.len() < 1000);
         }

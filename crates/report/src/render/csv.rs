@@ -1,0 +1,141 @@
+//! The figures of a result, the intervals of a run, and the trials of a search, as tables for spreadsheets and plotting tools (RFC 4180 with LF
+//! line ends): one header line with units, plain numbers, an empty cell where nothing was measured.
+
+use std::fmt::Write;
+
+use crate::data::figure::{self, Better, Measured};
+use crate::data::model::{Interval, Report};
+use crate::data::search::Trial;
+
+/// The header line; [`crate::store`] knows our files by how it begins.
+pub const HEADER: &str = "start_ns,end_ns,intended_frames,intended_frames_per_second,\
+tx_frames,tx_bytes,tx_frames_per_second,tx_bits_per_second,tx_bits_per_second_l1,\
+rx_frames,rx_bytes,rx_frames_per_second,rx_bits_per_second,rx_bits_per_second_l1,\
+lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_max_ns,lost_by_count_only";
+
+/// The intervals of a run, a row each, with a header.
+pub fn render(report: &Report) -> String {
+    let mut out = format!("{HEADER}\n");
+    for interval in &report.intervals {
+        out.push_str(&row(interval, crate::render::conclusion::is_by_count(report)));
+        out.push('\n');
+    }
+    out
+}
+
+fn row(i: &Interval, by_count_only: bool) -> String {
+    let mut out = format!("{},{}", i.start_ns, i.end_ns);
+    // Writing to a String cannot fail.
+    let mut cell = |value: Option<u64>| match value {
+        Some(n) => write!(out, ",{n}").unwrap_or_default(),
+        None => out.push(','),
+    };
+    let whole = |rate: f64| rate.round() as u64;
+    let (tx, rx) = (i.tx(), i.rx());
+    cell(i.intended_frames);
+    cell(i.intended_frames_per_second().map(whole));
+    for (frames, bytes, totals) in [(i.tx_frames, i.tx_bytes, tx), (i.rx_frames, i.rx_bytes, rx)] {
+        cell(frames);
+        cell(bytes);
+        cell(totals.map(|t| whole(t.frames_per_second)));
+        // Without a byte count there is no bit rate, on either layer.
+        let with_bytes = totals.filter(|_| bytes.is_some());
+        cell(with_bytes.map(|t| whole(t.bits_per_second)));
+        cell(with_bytes.map(|t| whole(t.bits_per_second_l1)));
+    }
+    cell(i.lost_frames);
+    cell(i.late_frames);
+    cell(i.latency_p50_ns);
+    cell(i.latency_p99_ns);
+    cell(i.latency_p999_ns);
+    cell(i.latency_max_ns);
+    // 1: what arrived was counted only, and others' frames may stand in for lost ones.
+    cell(i.lost_frames.map(|_| by_count_only.into()));
+    out
+}
+
+/// The header line of a table of figures. What may hold commas stands behind what does not, for `cut -d,`.
+pub const FIGURES_HEADER: &str = "figure,value,unit,better,name,meaning";
+
+/// One row a figure; only the header where nothing was measured.
+pub fn figures(report: &Report) -> String {
+    let mut out = format!("{FIGURES_HEADER}\n");
+    for measured in figure::of(report) {
+        let Measured { figure, value, unit, .. } = &measured;
+        let better = match figure.better {
+            Some(Better::Higher) => "higher",
+            Some(Better::Lower) => "lower",
+            None => "",
+        };
+        let (value, name) = (value.to_string(), text(&measured.label()));
+        let cells = [figure.key, &value, unit.name(), better, &name, &text(figure.meaning)];
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
+/// The header line of a table of trials.
+pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,intended_frames_per_second,duration_ns,\
+then_load,then_duration_ns,intended_frames,sent_frames,received_frames,lost_frames,loss_ratio,shortfall_ratio,\
+duplicated_frames,reordered_frames,latency_min_ns,latency_mean_ns,latency_p50_ns,latency_p90_ns,latency_p99_ns,\
+latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,uneven_frames,excused_frames,steady_lost_frames,missed_frames,unconfirmed_frames,repeated,verdict";
+
+/// One row a trial; only the header without trials.
+pub fn trials(report: &Report) -> String {
+    let mut out = format!("{TRIALS_HEADER}\n");
+    for trial in &report.result.trials {
+        out += &trial_row(trial);
+        out.push('\n');
+    }
+    out
+}
+
+fn trial_row(t: &Trial) -> String {
+    let whole = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let real = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let latency = t.latency_ns.as_ref();
+    [
+        t.number.to_string(),
+        text(t.part.as_str()),
+        text(t.stage.as_str()),
+        text(&t.frame_size),
+        t.load.to_string(),
+        real(t.intended_frames_per_second),
+        t.duration_ns.to_string(),
+        real(t.then_load),
+        whole(t.then_duration_ns),
+        t.intended_frames.to_string(),
+        t.sent_frames.to_string(),
+        t.received_frames.to_string(),
+        t.lost_frames.to_string(),
+        t.loss_ratio.to_string(),
+        t.shortfall_ratio.to_string(),
+        t.duplicated_frames.to_string(),
+        t.reordered_frames.to_string(),
+        whole(latency.map(|d| d.min)),
+        real(latency.map(|d| d.mean)),
+        whole(latency.map(|d| d.p50)),
+        whole(latency.map(|d| d.p90)),
+        whole(latency.map(|d| d.p99)),
+        whole(latency.map(|d| d.p999)),
+        whole(latency.map(|d| d.max)),
+        whole(t.last_loss_ns),
+        whole(t.outage_ns),
+        t.uneven_frames.to_string(),
+        t.excused_frames.to_string(),
+        t.steady_lost_frames.to_string(),
+        t.missed_frames.to_string(),
+        t.unconfirmed_frames.to_string(),
+        t.repeated.to_string(),
+        text(t.verdict.as_str()),
+    ]
+    .join(",")
+}
+
+/// A cell of text: quoted where it must be, control characters made visible, and never a formula to a spreadsheet.
+fn text(text: &str) -> String {
+    let text = crate::data::units::printable(text);
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}

@@ -1,0 +1,93 @@
+//! A flow collector in lines: what it received, from whom, and where it wrote it.
+
+use super::{Line, Section};
+use crate::data::model::Report;
+use crate::data::sections::collection::Exported;
+use crate::data::units;
+use crate::render::html::grid::Facts;
+
+pub(super) struct Collected;
+
+impl Section for Collected {
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let Some(c) = &report.result.collection else { return Vec::new() };
+        let mut received = vec![
+            units::counted(c.all.records, "record"),
+            format!("{} records/s", units::count(c.records_per_second.round() as u64)),
+            units::counted(c.all.messages, "message"),
+            units::counted(c.exporters, "exporter"),
+            format!("{} lost by this collector", units::count(c.dropped_messages)),
+        ];
+        if c.connections > 0 {
+            let closed = units::count(c.closed_connections);
+            received.push(format!("{} ({closed} closed here)", units::counted(c.connections, "connection")));
+        }
+        received.extend(c.all.odd());
+        let counted =
+            vec![units::counted(c.all.packets, "packet"), format!("{} of IP", units::bytes(c.all.octets))];
+        let mut lines = vec![Line::facts("received", received), Line::facts("counting", counted)];
+        if c.written_records + c.unwritten_records > 0 {
+            let many = c.sinks.len() > 1;
+            for sink in &c.sinks {
+                let mut written = vec![
+                    units::counted(sink.written_records, "record"),
+                    format!("{} not written", units::count(sink.unwritten_records)),
+                ];
+                if sink.faults > 0 && sink.fault.is_none() {
+                    written.push(format!("{} overcome", units::counted(sink.faults, "fault")));
+                }
+                written.extend(many.then(|| format!("to {}", units::printable(&sink.to))));
+                lines.push(Line::facts("written", written));
+            }
+        }
+        for exporter in c.by_exporter.iter().take(MOST_LINES) {
+            let e = &exporter.exported;
+            let mut facts = vec![units::counted(e.records, "record"), units::counted(e.messages, "message")];
+            facts.extend(e.odd());
+            lines.push(Line::text(
+                "from",
+                format!("{}: {}", units::printable(&exporter.from), facts.join(", ")),
+            ));
+        }
+        lines
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        let Some(c) = &report.result.collection else { return };
+        facts.add("flow records received", &units::count(c.all.records));
+        facts.add("records a second", &units::count(c.records_per_second.round() as u64));
+        facts.add("messages lost by this collector", &units::count(c.dropped_messages));
+        facts.add("records missing", &units::count(c.all.missing_records));
+        facts.add("messages missing", &units::count(c.all.missing_messages));
+        facts.add("exporters", &units::count(c.exporters));
+    }
+}
+
+/// Exporters that the summary lists; the result has more.
+const MOST_LINES: usize = 8;
+
+impl Exported {
+    /// What is out of order.
+    fn odd(&self) -> Vec<String> {
+        let all = [
+            ("records missing", self.missing_records),
+            ("messages missing", self.missing_messages),
+            ("records missing or without a template", self.uncounted_records),
+            ("messages late", self.late_messages),
+            ("messages twice", self.duplicate_messages),
+            ("messages malformed", self.malformed_messages),
+            ("sets without a template", self.unread_sets),
+            ("restarts", self.restarts),
+            ("templates without room", self.refused_templates),
+            ("records not sent, as exporters say", self.unsent_records),
+            ("packets not metered, as exporters say", self.unmetered_packets),
+            ("records whose sampling is not known", self.unknown_sampling_records),
+            ("sets of reserved numbers passed over", self.reserved_sets),
+            ("samples without a record", self.unread_samples),
+            ("samples missing", self.missing_samples),
+            ("samples dropped, as agents say", self.dropped_samples),
+        ];
+        let there = all.into_iter().filter(|(_, count)| *count > 0);
+        there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()
+    }
+}
