@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
+use traffic::fraction::gcd;
 use traffic::rate::NoSchedule;
 use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Program, Rate, Schedule};
@@ -541,11 +542,7 @@ fn flows_per_pass(program: &Program) -> Result<(u64, u64)> {
         let Some(own) = field.values.period().and_then(|p| p.checked_mul(field.every)) else {
             bail!("{}: some of its fields never repeat; give frames per second", NoSchedule::FlowsUnknown);
         };
-        let (mut a, mut b) = (period, own.max(1));
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        match (period / a).checked_mul(own) {
+        match (period / gcd(period, own.max(1))).checked_mul(own) {
             Some(next) if next <= MOST => period = next,
             _ => bail!(
                 "a rate in flows per second needs flows that repeat within {MOST} frames; give frames per second"
