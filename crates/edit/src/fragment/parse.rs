@@ -195,13 +195,8 @@ fn bytes(name: &str, words: &[&str]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for word in words.iter().flat_map(|word| word.split('|')) {
         let digits = word.strip_prefix("0x").unwrap_or(word);
-        let whole = digits.len() % 2 == 0
-            && !digits.is_empty()
-            && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let pairs = digits.as_bytes().chunks(2);
-        let read = pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-        match read.collect::<Option<Vec<u8>>>() {
-            Some(read) if whole => bytes.extend(read),
+        match wire::hex::decode(digits) {
+            Some(read) if !read.is_empty() => bytes.extend(read),
             _ => return Err(format!("{name} raw: \"{word}\" is not bytes in hexadecimal, two digits each")),
         }
     }

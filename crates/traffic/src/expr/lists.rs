@@ -22,14 +22,8 @@ pub(super) fn from_hex(text: &[u8], span: Span) -> Outcome<Vec<u8>> {
     if !digits.len().is_multiple_of(2) {
         return Err(Fault::at(span, "an odd number of hexadecimal digits"));
     }
-    let nibble = |c: u8| char::from(c).to_digit(16);
-    digits
-        .chunks_exact(2)
-        .map(|pair| match (nibble(pair[0]), nibble(pair[1])) {
-            (Some(high), Some(low)) => Ok((high << 4 | low) as u8),
-            _ => Err(Fault::at(span, "expected hexadecimal digits, such as \"de ad be ef\"")),
-        })
-        .collect()
+    let bytes = wire::hex::decode(digits);
+    bytes.ok_or_else(|| Fault::at(span, "expected hexadecimal digits, such as \"de ad be ef\""))
 }
 
 /// The bytes of `hex("..")` or of a string of hexadecimal digits after `hex=`.

@@ -13,7 +13,7 @@ use crate::pace::Rate;
 use crate::phase::{Stop, Until};
 use crate::socket::{Options, SocketError};
 use crate::{files, memory};
-use endpoint::native::auth::{Role, hex, is_proof, proof, unhex};
+use endpoint::native::auth::{Role, hex, is_proof, proof};
 use endpoint::native::{
     End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
     Work,
@@ -110,7 +110,7 @@ impl Client {
         let options = Options { bind: own.bind, device: own.device.clone(), ..Options::default() };
         let socket = channel::open(place, &options, Preamble::Control, patience)?;
         let mut channel = Channel::new(socket, MOST_TO_CLIENT);
-        let ours = hex(&drawn::<32>()?);
+        let ours = hex::encode(&drawn::<32>()?);
         let program = concat!("netdyno ", env!("CARGO_PKG_VERSION")).to_owned();
         channel.say(&ToServer::Hello {
             version: VERSION,
@@ -174,7 +174,7 @@ impl Client {
             ToClient::Ready { key, ports } => (key, ports),
             _ => return Err(ClientError::OutOfPlace("something else than `ready`".to_owned())),
         };
-        let key: [u8; KEY] = unhex(&key)
+        let key: [u8; KEY] = hex::decode(&key)
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or_else(|| ClientError::OutOfPlace("a key of another length".to_owned()))?;
         let options = mixed(&test.own, &test.end);

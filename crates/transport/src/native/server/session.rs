@@ -88,7 +88,7 @@ impl Client {
         let mut counted = None;
         let greets = Instant::now() + GREETS;
         let options = self.shared.options.clone();
-        let mut session = Session::new(options.limits, options.token, hex(&drawn::<32>()?));
+        let mut session = Session::new(options.limits, options.token, hex::encode(&drawn::<32>()?));
         let mut prepared: Option<Test> = None;
         let mut welcome = false;
         loop {
@@ -224,7 +224,7 @@ impl Client {
             let listener = listen()?;
             let port = listener.local_addr()?.port();
             let listener = Arc::new(listener);
-            self.say(ToClient::Ready { key: hex(&[0; KEY]), ports: vec![port] })?;
+            self.say(ToClient::Ready { key: hex::encode(&[0; KEY]), ports: vec![port] })?;
             let each = || Doing::AnswerEach(Arc::clone(&listener), Some(there.ip()));
             return Ok((0..plan.flows).map(|_| each()).collect());
         }
@@ -241,7 +241,7 @@ impl Client {
                 of.push(listener);
             }
         }
-        self.say(ToClient::Ready { key: hex(&[0; KEY]), ports })?;
+        self.say(ToClient::Ready { key: hex::encode(&[0; KEY]), ports })?;
         let [request, response] =
             [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let most = usize::try_from(connections).unwrap_or(usize::MAX).div_ceil(workers);
@@ -263,7 +263,7 @@ impl Client {
     fn join(&mut self, plan: &Plan, key: Key, own: &Options) -> Result<Vec<OwnedFd>, Unprepared> {
         let [here, there] = self.ends()?;
         let mut waiting = Waiting::open(here.ip(), there.ip(), plan.flows, key, own)?;
-        self.say(ToClient::Ready { key: hex(&key), ports: waiting.ports() })?;
+        self.say(ToClient::Ready { key: hex::encode(&key), ports: waiting.ports() })?;
         wait_for(&mut self.channel, JOINS, || {
             waiting.work().map(|all| if all { Joined::All } else { Joined::NoMore })
         })?;
@@ -275,7 +275,7 @@ impl Client {
         let (door, come) = mpsc::sync_channel(flows);
         let doors = &self.shared.doors;
         doors.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (door, self.from));
-        let all = self.say(ToClient::Ready { key: hex(&key), ports: Vec::new() }).and_then(|()| {
+        let all = self.say(ToClient::Ready { key: hex::encode(&key), ports: Vec::new() }).and_then(|()| {
             let mut all: Vec<Option<OwnedFd>> = (0..flows).map(|_| None).collect();
             let mut left = flows;
             wait_for(&mut self.channel, JOINS, || {
