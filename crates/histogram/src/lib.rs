@@ -9,6 +9,8 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod student;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
