@@ -285,11 +285,6 @@ impl Done {
         self
     }
 
-    /// From its beginning to its end.
-    pub fn lasted(&self) -> Duration {
-        self.ended.saturating_duration_since(self.began)
-    }
-
     /// From its beginning until the last bytes.
     pub fn active(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |last| last.saturating_duration_since(self.began))

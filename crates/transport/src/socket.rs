@@ -143,11 +143,6 @@ impl SocketError {
         }
         self
     }
-
-    /// The host has no free port left.
-    pub fn is_out_of_ports(&self) -> bool {
-        self.io().raw_os_error() == Some(libc::EADDRNOTAVAIL)
-    }
 }
 
 type Result<T> = std::result::Result<T, SocketError>;

@@ -13,7 +13,7 @@ use crate::pace::Rate;
 use crate::phase::{Stop, Until};
 use crate::socket::{Options, SocketError};
 use crate::{files, memory};
-use endpoint::native::auth::{Role, hex, is_proof, proof};
+use endpoint::native::auth::{NONCE, Role, hex, is_proof, proof};
 use endpoint::native::{
     End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
     Work,
@@ -110,7 +110,7 @@ impl Client {
         let options = Options { bind: own.bind, device: own.device.clone(), ..Options::default() };
         let socket = channel::open(place, &options, Preamble::Control, patience)?;
         let mut channel = Channel::new(socket, MOST_TO_CLIENT);
-        let ours = hex::encode(&drawn::<32>()?);
+        let ours = hex::encode(&drawn::<NONCE>()?);
         let program = concat!("netdyno ", env!("CARGO_PKG_VERSION")).to_owned();
         channel.say(&ToServer::Hello {
             version: VERSION,

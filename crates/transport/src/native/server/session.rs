@@ -13,7 +13,7 @@ use crate::native::flows::{Doing, Flows, Manner, are_many, options, workers};
 use crate::native::join::{Joined, Waiting, attend as wait_for, drawn};
 use crate::phase::{Stop, Until};
 use crate::socket::{self, Options};
-use endpoint::native::auth::hex;
+use endpoint::native::auth::{NONCE, hex};
 use endpoint::native::{
     Does, From as Sender, KEY, Key, Plan, Reason, Refused, Session, ToClient, VERSION, Work,
 };
@@ -88,7 +88,7 @@ impl Client {
         let mut counted = None;
         let greets = Instant::now() + GREETS;
         let options = self.shared.options.clone();
-        let mut session = Session::new(options.limits, options.token, hex::encode(&drawn::<32>()?));
+        let mut session = Session::new(options.limits, options.token, hex::encode(&drawn::<NONCE>()?));
         let mut prepared: Option<Test> = None;
         let mut welcome = false;
         loop {
