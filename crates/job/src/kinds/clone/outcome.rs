@@ -154,7 +154,6 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     let (funnel, ..) = sum(done);
     let Some(cloned) = report.result.cloned.clone() else { return };
     let verdict = &mut report.result.verdict;
-    let counted = units::counted;
     for wrong in &cloned.contradictions {
         verdict.fall_short(
             Code::CountersDisagree,
@@ -167,6 +166,22 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     if let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
         verdict.fall_short(Code::CaptureOneSided, said);
     }
+    judge_capture(report, args, &cloned);
+    judge_sessions(report, &cloned);
+    warn_of_what_was_left_out(report, &cloned);
+    if args.dry_run {
+        return;
+    }
+    judge_connections(report, &cloned);
+    warn_of_answers(report, &cloned);
+    if let Some(noise) = &cloned.noise {
+        judge_noise(report, noise);
+    }
+}
+
+/// Sessions that the capture had in part.
+fn judge_capture(report: &mut Report, args: &Cloning, cloned: &Cloned) {
+    let (verdict, counted) = (&mut report.result.verdict, units::counted);
     if cloned.dropped_frames > 0 {
         let said = format!(
             "{} were lost before they could be looked at, and sessions with them",
@@ -205,6 +220,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "sample sessions at the capture, or limit their rate"),
         );
     }
+}
+
+/// Sessions that were copied in part, or were not to be copied.
+fn judge_sessions(report: &mut Report, cloned: &Cloned) {
+    let (verdict, counted, s) = (&mut report.result.verdict, units::counted, &cloned.sessions);
     let others = s.truncated + s.shed + s.unforwarded + s.turned_tls;
     if s.cut() > others {
         let said = format!(
@@ -232,6 +252,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "does the target hand its requests on to the server that is copied, or is its host a client of it?"),
         );
     }
+}
+
+/// What nobody wanted copied, and frames that are odd.
+fn warn_of_what_was_left_out(report: &mut Report, cloned: &Cloned) {
+    let (counted, s) = (units::counted, &cloned.sessions);
     let left = s.over_sessions + s.over_rate + s.over_ceiling;
     if left > 0 {
         let said =
@@ -259,9 +284,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         report.warnings.add(Code::FramesOdd, said);
     }
-    if args.dry_run {
-        return;
-    }
+}
+
+/// Connections to the target, and what was said by them.
+fn judge_connections(report: &mut Report, cloned: &Cloned) {
+    let counted = units::counted;
     let verdict = &mut report.result.verdict;
     let c = &cloned.connections;
     let failures = c.failures();
@@ -292,6 +319,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         verdict.fall_short(Code::BytesUnsent, said);
     }
+}
+
+/// What the target answered.
+fn warn_of_answers(report: &mut Report, cloned: &Cloned) {
+    let (counted, c) = (units::counted, &cloned.connections);
     if c.unanswered_ends > 0 {
         let said = format!(
             "{} to the target ended without the answers that the server had given by then: they did not come within {}",
@@ -315,9 +347,6 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             units::count(answers.target_unanswered)
         );
         report.warnings.add(Code::TargetDiffers, said);
-    }
-    if let Some(noise) = &cloned.noise {
-        judge_noise(report, noise);
     }
 }
 
