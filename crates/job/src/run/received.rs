@@ -62,6 +62,12 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
             units::counted(totals.negative_latencies, "frame")
         ));
     }
+    warn_of_streams(report, measured);
+}
+
+/// What is not known of streams, or of frames that belong to one.
+fn warn_of_streams(report: &mut Report, measured: &meter::Measurement) {
+    let totals = &measured.totals;
     if totals.unplaced > 0 {
         report.warnings.add(
             Code::StreamsBeyond,

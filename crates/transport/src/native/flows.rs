@@ -264,8 +264,7 @@ impl Flows {
         let (began, base) = (self.began, self.base.take());
         let mut results = Results::default();
         let mut infos = Vec::new();
-        let (mut last, mut first): (Option<Instant>, Option<Instant>) = (None, None);
-        let mut begun: Option<Instant> = None;
+        let [mut last, mut first, mut begun]: [Option<Instant>; 3] = [None; 3];
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
         let mut ended = Vec::new();
@@ -323,16 +322,7 @@ impl Flows {
                 }
             }
         }
-        let mut counts = [0_u64; 6];
-        for p in &progresses {
-            let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
-            let out = &p.outside;
-            let none = std::sync::atomic::AtomicU64::new(0);
-            let outside = [&out.bytes, &out.count, &none, &out.reordered, &out.duplicates, &out.dropped];
-            for ((sum, count), outside) in counts.iter_mut().zip(all).zip(outside) {
-                *sum = sum.saturating_add(count.load(Relaxed).saturating_sub(outside.load(Relaxed)));
-            }
-        }
+        let mut counts = counted(&progresses);
         let base_at = base.as_ref().map_or(began, |base| base.at);
         // Without a warm-up, and of datagrams, which say by themselves whether they count, a receiver's time begins with the first byte that counts:
         // the way to the other end is not of it. Whoever begins does so with its first thread, as its schedule does.
@@ -370,6 +360,21 @@ impl Flows {
         }
         (results, latency)
     }
+}
+
+/// What all flows counted within the time that counts: bytes, units, lost, reordered, duplicated and dropped ones.
+fn counted(progresses: &[Arc<Progress>]) -> [u64; 6] {
+    let mut counts = [0_u64; 6];
+    for p in progresses {
+        let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
+        let out = &p.outside;
+        let none = std::sync::atomic::AtomicU64::new(0);
+        let outside = [&out.bytes, &out.count, &none, &out.reordered, &out.duplicates, &out.dropped];
+        for ((sum, count), outside) in counts.iter_mut().zip(all).zip(outside) {
+            *sum = sum.saturating_add(count.load(Relaxed).saturating_sub(outside.load(Relaxed)));
+        }
+    }
+    counts
 }
 
 impl Base {
