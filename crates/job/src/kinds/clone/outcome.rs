@@ -5,11 +5,10 @@ use super::worker::Done;
 use clone::digest::Apart;
 use clone::exchange::{Comparison, Difference, Kind};
 use clone::framing::Line;
-use clone::funnel::{Copies, Funnel, Said};
+use clone::funnel::Funnel;
 use histogram::Histogram;
 use report::{
-    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
-    ClonedPlace, ClonedSent, ClonedSessions, Code, Distribution, Report, units,
+    Cloned, ClonedAnswers, ClonedDifference, ClonedNoise, ClonedPlace, Code, Distribution, Report, units,
 };
 use spec::Cloning;
 use std::cmp::Reverse;
@@ -36,20 +35,17 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
     let (funnel, comparison, second) = sum(done);
     let noise = args.noise_target.as_ref().filter(|_| !args.dry_run);
     report.result.cloned = Some(Cloned {
-        frames: same_fields!(funnel.frames, ClonedFrames: captured from_clients from_server other_flows other_protocols fragments
-            joined malformed truncated syns syn_acks syn_acks_alone strays),
+        frames: funnel.frames,
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
-        sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
-            over_rate ramped_out over_ceiling over_link own tls copied adopted gaps missed truncated too_early turned_tls shed
-            unforwarded idle replaced),
-        bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
-        connections: connections(&funnel.copies),
-        sent: sent(&funnel.said),
+        sessions: funnel.sessions,
+        bytes: funnel.bytes,
+        connections: funnel.copies,
+        sent: funnel.said,
         answers: (!args.dry_run).then(|| answers(&comparison, noise.map(|_| &second), args.speed.is_none())),
         noise: noise.map(|target| ClonedNoise {
             target: target.clone(),
-            connections: connections(&funnel.second_copies),
-            sent: sent(&funnel.second_said),
+            connections: funnel.second_copies,
+            sent: funnel.second_said,
             answers: answers(&second, None, args.speed.is_none()),
         }),
         contradictions: [&comparison, &second]
@@ -59,15 +55,6 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             .collect(),
         cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
     });
-}
-
-fn connections(of: &Copies) -> ClonedConnections {
-    same_fields!(of, ClonedConnections: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull
-        impatient held_ends unanswered_ends)
-}
-
-fn sent(of: &Said) -> ClonedSent {
-    same_fields!(of, ClonedSent: due sent unconnected after_close overfull reset unfinished received)
 }
 
 /// `noise`: of the second target. `true_time`: a capture that is played faster says nothing of how long its server took.
