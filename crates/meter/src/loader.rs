@@ -4,10 +4,11 @@
 use crate::frames;
 use crate::hardware::Line;
 use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
-use crate::options::{Action, Clock, Options};
+use crate::options::{Action, Options};
 use crate::seen;
 use bpf::object::{Needs, cpu_numbers, first_of, keep, map_all, no_constants, refusal};
 use bpf::{Mapping, PerfRings, Program, ProgramError, Quiet};
+use clocks::Clock;
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMapMut};

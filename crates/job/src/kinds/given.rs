@@ -114,7 +114,7 @@ fn carry_out(
         duration: pace.duration,
         catch_up: pace.catching_up(place.as_slice()),
         spin: pace.spin,
-        stamps: shared::stamps(metering.how.clock),
+        stamps: shared::stamp_clock(metering.how.clock),
         ..Job::of(source)
     };
     run::run(Setup {

@@ -481,7 +481,7 @@ pub fn replay(
         duration: settings.pace.duration,
         catch_up: settings.pace.catching_up(&tx),
         spin: settings.pace.spin,
-        stamps: shared::stamps(settings.metering.how.clock),
+        stamps: shared::stamp_clock(settings.metering.how.clock),
     };
     if let Some(path) = &settings.write {
         let mut report = write(command, asked, rate, job, path, longest, &session.stop, warnings, &settings)?;

@@ -116,7 +116,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         duration,
         catch_up: pace.catching_up(&tx),
         spin: pace.spin,
-        stamps: shared::stamps(args.meter.clock),
+        stamps: shared::stamp_clock(args.meter.clock),
         ..Job::program(program)
     };
     run::run(Setup {
