@@ -177,7 +177,7 @@ impl Client {
         let key: [u8; KEY] = hex::decode(&key)
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or_else(|| ClientError::OutOfPlace("a key of another length".to_owned()))?;
-        let options = mixed(&test.own, &test.end);
+        let options = options(&test.own, &test.end);
         let mut sockets: Vec<OwnedFd> = Vec::new();
         match (plan.work, plan.datagrams, &self.place) {
             (Work::Each | Work::Open, ..) => {}
@@ -245,21 +245,6 @@ fn bounded(test: &Test, limits: &Limits) -> Result<Test> {
 /// Over a connection each, to ports that the server draws.
 fn is_each(work: Work) -> bool {
     matches!(work, Work::Each | Work::Open)
-}
-
-fn mixed(own: &Options, end: &End) -> Options {
-    let of_end = options(end);
-    Options {
-        send_buffer: of_end.send_buffer,
-        receive_buffer: of_end.receive_buffer,
-        nodelay: of_end.nodelay,
-        cork: of_end.cork,
-        congestion: of_end.congestion,
-        pacing_rate: of_end.pacing_rate,
-        tos: of_end.tos,
-        busy_poll: of_end.busy_poll,
-        ..own.clone()
-    }
 }
 
 fn hear_maybe(channel: &mut Channel, patience: Duration) -> Result<Option<FromServer>> {

@@ -72,8 +72,8 @@ pub(super) fn are_many(threads: Option<usize>, flows: usize) -> bool {
     threads.is_some() || flows > FEW
 }
 
-/// What a socket of an end is to be like.
-pub(super) fn options(end: &End) -> Options {
+/// What a socket of an end is to be like: as the plan has it, and otherwise as `own` is.
+pub(super) fn options(own: &Options, end: &End) -> Options {
     Options {
         send_buffer: end.send_buffer,
         receive_buffer: end.receive_buffer,
@@ -83,7 +83,7 @@ pub(super) fn options(end: &End) -> Options {
         pacing_rate: end.pacing_rate,
         tos: end.tos,
         busy_poll: end.busy_poll,
-        ..Options::default()
+        ..own.clone()
     }
 }
 

@@ -185,7 +185,7 @@ impl Client {
 
     /// Has all flows come.
     fn prepare(&mut self, plan: Plan) -> Result<Test, Unprepared> {
-        let own = options(&plan.end);
+        let own = options(&Options::default(), &plan.end);
         let key: Key = drawn::<KEY>()?;
         let connections = self.shared.reserve(plan.connections()).map_err(Unprepared::Full)?;
         let buffers = self.shared.buffers(plan.memory()).map_err(Unprepared::Full)?;
