@@ -361,7 +361,7 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
     }
     if let Some(asked) = settings.lab.take() {
         shared::check_lab(&settings.through)?;
-        let own = lab::Own::make(&asked, settings.through.queues())?;
+        let own = lab::TwoHosts::make(&asked, settings.through.queues())?;
         let [near, far] = own.places()?;
         settings.interface = Some(near.spec.clone());
         settings.between_learns = Some(own.learns);

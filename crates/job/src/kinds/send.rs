@@ -8,7 +8,7 @@ use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
 use crate::mesh::{self, Station};
 use crate::place::Place;
-use crate::run::{self, Apart, Setup};
+use crate::run::{self, PerPort, Setup};
 use crate::session::Session;
 use anyhow::{Context as _, Result, bail};
 use engine::Job;
@@ -34,7 +34,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
     let Some(asked) = &args.lab else { return sent(args, None, session) };
     let through = Through::of(args.through(), &session.consent);
     shared::check_lab(&through)?;
-    let own = lab::Own::make(asked, through.queues())?;
+    let own = lab::TwoHosts::make(asked, through.queues())?;
     let board = Arc::clone(&session.board);
     let counters = own.counters();
     let mut report = sent(args, Some(own.places()?), session)?;
@@ -56,7 +56,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         let source = plugged.frames(seed, args.sign == spec::Sign::Always)?;
         return super::given::of_plugin(args, source, (plugged.source(), seed), session);
     }
-    let asked = Asked {
+    let asked = Request {
         job: args,
         pace: &pace,
         seed: seed(args, &what),
@@ -124,7 +124,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         total,
         endless,
         patient: true,
-        apart: several.then_some(Apart { ports: tx.len(), workers, arrive }),
+        per_port: several.then_some(PerPort { ports: tx.len(), workers, arrive }),
         tx,
         rx,
         round_trip: args.round_trip,
@@ -139,7 +139,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
 
 /// What is sent, and at which port each signed stream arrives.
 fn plan(
-    asked: &Asked<'_>,
+    asked: &Request<'_>,
     what: What<'_>,
     tx: &[Place],
     stop: &Arc<AtomicBool>,
@@ -340,7 +340,7 @@ fn joined(mut plans: Vec<Planned>, tx: &[Place]) -> (Planned, BTreeMap<u32, usiz
 }
 
 /// What each port sends to every other, of an expression.
-fn mesh(args: &Asked<'_>, what: What<'_>, tx: &[Place]) -> Result<(Planned, BTreeMap<u32, usize>)> {
+fn mesh(args: &Request<'_>, what: What<'_>, tx: &[Place]) -> Result<(Planned, BTreeMap<u32, usize>)> {
     let What::Expression(text) = what else {
         bail!(
             "`.pattern: mesh`: what each port sends to every other is an expression; a scenario has streams of its own"
@@ -399,14 +399,14 @@ const LEARNING_FRAMES: u64 = 3;
 
 /// What was asked for.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Request<'a> {
     job: &'a Send,
     pace: &'a Pace,
     seed: u64,
     measured: bool,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// All frames have to be signed.
     fn signs(&self) -> bool {
         self.job.sign == spec::Sign::Always || self.job.round_trip
@@ -433,7 +433,7 @@ struct Planned {
     warnings: Warnings,
 }
 
-fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
+fn expression(args: &Request<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
     let seed = args.seed;
     let mut warnings = Warnings::default();
     // What cannot be sent at any rate is told first.
@@ -459,7 +459,7 @@ fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Pla
 
 /// What the command line says holds instead of what the file says of the whole run.
 fn scenario(
-    args: &Asked<'_>,
+    args: &Request<'_>,
     scenario: &Scenario,
     source: report::Source,
     (place, stop): (Option<&Place>, &AtomicBool),
@@ -500,14 +500,14 @@ fn scenario(
 
 /// What a plugin made. Where neither it nor the job says how fast, as fast as it goes.
 fn plugin(
-    args: &Asked<'_>,
+    args: &Request<'_>,
     plugged: &Plugged,
     made: &Scenario,
     ends: (Option<&Place>, &AtomicBool),
 ) -> Result<Planned> {
     let rate = args.pace.rate.or(made.wants_rate().then_some(Rate::TopSpeed));
     let pace = Pace { rate, ..args.pace.clone() };
-    let mut planned = scenario(&Asked { pace: &pace, ..*args }, made, plugged.source(), ends)?;
+    let mut planned = scenario(&Request { pace: &pace, ..*args }, made, plugged.source(), ends)?;
     plugged.plugin.judge(&planned.program)?;
     // The plugin may have made use of it, whether the program does or not.
     planned.resolved.seed = Some(args.seed);
@@ -515,7 +515,7 @@ fn plugin(
 }
 
 /// Compiles the expression, signed if that was asked for or can be had.
-fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Warnings) -> Result<Program> {
+fn program(args: &Request<'_>, text: &str, seed: u64, warnings: &mut Warnings) -> Result<Program> {
     let options = |signature| Options { size: args.size(), seed, signature, name: String::new() };
     let measured = args.signs_by_itself();
     if args.signs() {

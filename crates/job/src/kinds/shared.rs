@@ -513,8 +513,8 @@ pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
 }
 
 /// Nothing of a trial, whose load is what is tried.
-pub fn no_hands_on_trials() -> snapshot::Hands {
+pub fn no_manual_control_of_trials() -> snapshot::ManualControl {
     let why =
         || Some("a trial is at its load for its time: changed by hand, it would say nothing".to_owned());
-    snapshot::Hands { no_pause: why(), no_rate: why() }
+    snapshot::ManualControl { no_pause: why(), no_rate: why() }
 }

@@ -15,7 +15,7 @@ use crate::kinds::shared::{self, Through};
 use crate::kinds::what::Plugged;
 use crate::mesh;
 use crate::place::Place;
-use crate::run::Apart;
+use crate::run::PerPort;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
 use crate::session::Session;
@@ -724,7 +724,7 @@ impl Rig {
         let ports = way.width();
         let count = offer.count.map(|count| count.saturating_mul(ports as u64));
         let setup = Setup {
-            apart: (ports > 1).then_some(Apart { ports, workers, arrive }),
+            per_port: (ports > 1).then_some(PerPort { ports, workers, arrive }),
             tx,
             rx,
             cpus: self.cpus(number)?,

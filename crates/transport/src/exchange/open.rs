@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// In flight: number, when it was due, when it was sent.
-type Asked = (u64, Instant, Instant);
+type InFlight = (u64, Instant, Instant);
 
 pub(super) fn ask(
     socket: &impl AsFd,
@@ -29,7 +29,7 @@ pub(super) fn ask(
     let most = exchange.most_in_flight();
     let mut asked = content(request);
     let mut room = vec![0; response.saturating_mul(most).min(1 << 20).max(response) + 1];
-    let mut since: VecDeque<Asked> = VecDeque::with_capacity(most.min(1024));
+    let mut since: VecDeque<InFlight> = VecDeque::with_capacity(most.min(1024));
     let start = done.began;
     // The next request, how much of it is sent, how much of the next response is here.
     let (mut next, mut at, mut part) = (0_u64, 0, 0);
@@ -74,7 +74,7 @@ pub(super) fn ask(
             Ok(0) if !exchange.datagrams => break End::Closed,
             Ok(count) => {
                 let now = Instant::now();
-                let mut answered = |asked: Option<Asked>| {
+                let mut answered = |asked: Option<InFlight>| {
                     if let Some((_, due, _)) = asked {
                         latency.record(now - due);
                         done.add(request + response, now);
@@ -127,7 +127,7 @@ fn send(socket: &impl AsFd, left: &[u8]) -> io::Result<Option<usize>> {
 }
 
 /// Takes the request that a datagram answers out of those that are in flight.
-fn taken(since: &mut VecDeque<Asked>, exchange: &Exchange, datagram: &[u8]) -> Option<Asked> {
+fn taken(since: &mut VecDeque<InFlight>, exchange: &Exchange, datagram: &[u8]) -> Option<InFlight> {
     let oldest = since.front().map(|asked| asked.0);
     let number = if exchange.is_tagged() { tagged(datagram) } else { oldest };
     let place = since.iter().position(|asked| Some(asked.0) == number)?;
@@ -135,7 +135,7 @@ fn taken(since: &mut VecDeque<Asked>, exchange: &Exchange, datagram: &[u8]) -> O
 }
 
 /// Whether the oldest request in flight was waited for long enough.
-fn is_lost(since: &VecDeque<Asked>, patience: Duration, now: Instant) -> bool {
+fn is_lost(since: &VecDeque<InFlight>, patience: Duration, now: Instant) -> bool {
     since.front().is_some_and(|(_, _, sent)| now.saturating_duration_since(*sent) >= patience)
 }
 
@@ -149,7 +149,7 @@ fn due_by_now(rate: Rate, until: &Until, start: Instant) -> u64 {
 
 /// Of requests in flight at the end, the ones that have waited long count as they stand: left out, they would be what the
 /// schedule was to show.
-fn record_waiting(latency: &Latency, since: &VecDeque<Asked>) {
+fn record_waiting(latency: &Latency, since: &VecDeque<InFlight>) {
     let (now, typical) = (Instant::now(), Duration::from_nanos(latency.so_far().p99()));
     for (_, due, _) in since.iter().filter(|asked| now.saturating_duration_since(asked.1) > typical) {
         latency.record(now - *due);

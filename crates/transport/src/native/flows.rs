@@ -2,8 +2,8 @@
 
 use super::results::{FlowResult, Results, Sample, TcpNow};
 use crate::cpu::{self, Reading};
+use crate::crowd::acceptor::Acceptor;
 use crate::crowd::calls::Calling;
-use crate::crowd::desk::Desk;
 use crate::crowd::{self, FEW};
 use crate::datagram::{self, Numbered, Sequence, Window};
 use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
@@ -37,7 +37,7 @@ pub(super) enum Doing {
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
     /// Many connections by one thread.
     Call(Box<Calling>),
-    Desk(Box<Desk>),
+    Acceptor(Box<Acceptor>),
 }
 
 /// How.
@@ -463,7 +463,7 @@ enum Which {
     AskEach(Box<Connecting>),
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
     Call(Box<Calling>),
-    Desk(Box<Desk>),
+    Acceptor(Box<Acceptor>),
     SendAll,
     ReceiveAll,
     AskAll,
@@ -481,7 +481,7 @@ fn split(doing: Doing) -> (Option<OwnedFd>, Which) {
         Doing::AskEach(connecting) => return (None, Which::AskEach(connecting)),
         Doing::AnswerEach(listener, from) => return (None, Which::AnswerEach(listener, from)),
         Doing::Call(calling) => return (None, Which::Call(calling)),
-        Doing::Desk(desk) => return (None, Which::Desk(desk)),
+        Doing::Acceptor(acceptor) => return (None, Which::Acceptor(acceptor)),
     };
     (Some(socket), which)
 }
@@ -564,7 +564,7 @@ fn carry_out(
             Ok(vec![exchange::answer_each(&listener, answering, from, until, progress)])
         }
         (Which::Call(calling), _) => Ok(vec![crowd::calls::call(&calling, until, progress, latency)]),
-        (Which::Desk(desk), _) => Ok(vec![crowd::desk::serve(&desk, until, progress)]),
+        (Which::Acceptor(acceptor), _) => Ok(vec![crowd::acceptor::serve(&acceptor, until, progress)]),
         _ => Err("a flow without a socket".to_owned()),
     };
     done.unwrap_or_else(|said| {

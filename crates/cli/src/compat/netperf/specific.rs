@@ -1,6 +1,6 @@
 //! Options behind `--`: those of a test.
 
-use super::options::{Asked, Options, largest, place};
+use super::options::{Options, Wanted, largest, place};
 use super::words::{Getopt, number, pair, pair_explicit, size};
 use anyhow::{Context, Result, bail};
 use endpoint::netperf::figures::Flow;
@@ -21,14 +21,14 @@ struct Made {
 }
 
 /// Reads them.
-pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
+pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Wanted> {
     let omni = o.test == "OMNI";
     let mut made = Made::default();
     while let Some((letter, value)) = getopt.next()? {
         let text = value.as_deref().unwrap_or_default();
         let number_of = |most: u32| size(&letter.to_string(), text, most);
         match letter {
-            'h' => return Ok(Asked::Help),
+            'h' => return Ok(Wanted::Help),
             'k' | 'o' | 'O' => {
                 o.form = match letter {
                     'k' => Form::Keyvals,
@@ -37,7 +37,7 @@ pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
                 };
                 o.selection = getopt.take_if(|word| !word.starts_with('-'));
                 if o.selection.as_deref() == Some("?") {
-                    return Ok(Asked::Selectors { one_line: letter != 'O' });
+                    return Ok(Wanted::Selectors { one_line: letter != 'O' });
                 }
             }
             '4' | '6' | 'H' | 'L' | 'P' | 'p' => ends(&mut o, letter, text)?,
@@ -91,7 +91,7 @@ pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
         bail!("-T: the test's name says by what it is sent; `-t omni` takes any");
     }
     finish(&mut o, made.remote_sizes)?;
-    Ok(Asked::Test(Box::new(o)))
+    Ok(Wanted::Test(Box::new(o)))
 }
 
 /// Where data goes from and to: addresses and ports.

@@ -2,7 +2,7 @@
 
 use super::safety;
 use super::worker::Done;
-use clone::digest::Apart;
+use clone::digest::FirstDifference;
 use clone::exchange::{Comparison, Difference, Kind};
 use clone::framing::Line;
 use clone::funnel::Funnel;
@@ -103,8 +103,8 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
     let of =
         |line: &Line, what: &str| if line.is_empty() { what.to_owned() } else { format!("{line}, {what}") };
     let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
-    let first = match &kind.apart {
-        Some(Apart::Body(Some((offset, [online, target])))) => {
+    let first = match &kind.first {
+        Some(FirstDifference::Body(Some((offset, [online, target])))) => {
             Some(ClonedPlace { offset: *offset, online: shown(online), target: shown(target) })
         }
         _ => None,
@@ -123,8 +123,10 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
                 Some(value) => format!("{name}: {}", shown(value.get(..MOST_SHOWN).unwrap_or(value))),
                 None => format!("no {name}"),
             };
-            match &kind.apart {
-                Some(Apart::Field(_, [online, target])) => ("field", of(line, &value(online)), value(target)),
+            match &kind.first {
+                Some(FirstDifference::Field(_, [online, target])) => {
+                    ("field", of(line, &value(online)), value(target))
+                }
                 _ => ("field", of(line, "a head"), "another".to_owned()),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::bound::Bound;
 use super::{BACKLOG, Counted, Shared, refuse};
-use crate::crowd::desk::Desk;
+use crate::crowd::acceptor::Acceptor;
 use crate::exchange::Exchange;
 use crate::lobby::Seat;
 use crate::memory;
@@ -245,10 +245,10 @@ impl Client {
         let [request, response] =
             [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let most = usize::try_from(connections).unwrap_or(usize::MAX).div_ceil(workers);
-        let desk = |listeners| {
+        let acceptor = |listeners| {
             let from = Some(there.ip());
             // The client's threads take turns among ports, and not always fair ones.
-            Doing::Desk(Box::new(Desk {
+            Doing::Acceptor(Box::new(Acceptor {
                 listeners,
                 from,
                 request,
@@ -257,7 +257,7 @@ impl Client {
                 most: most.saturating_mul(2),
             }))
         };
-        Ok(listeners.into_iter().map(desk).collect())
+        Ok(listeners.into_iter().map(acceptor).collect())
     }
 
     fn join(&mut self, plan: &Plan, key: Key, own: &Options) -> Result<Vec<OwnedFd>, Unprepared> {
