@@ -64,7 +64,7 @@ struct Shape {
     head: usize,
 }
 
-/// Headers of what is about on networks, and of other frames: the last bytes are repeated.
+/// Headers of frames that most networks carry, and of others: the last bytes are repeated.
 const HEADS: [&[u8]; 9] = [
     &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x06, 0],
     &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0x00, 0, 7, 0x88, 0xa8, 0, 8, 0x08, 0x06, 0],

@@ -292,7 +292,7 @@ impl Done {
 }
 
 /// What waits on `socket` looks up every [`LOOK`].
-pub(crate) fn heedful(socket: &impl AsFd) -> io::Result<()> {
+pub(crate) fn look_up_often(socket: &impl AsFd) -> io::Result<()> {
     sys::set_timeout(socket, libc::SO_RCVTIMEO, LOOK)?;
     sys::set_timeout(socket, libc::SO_SNDTIMEO, LOOK)
 }

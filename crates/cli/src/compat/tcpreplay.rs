@@ -238,7 +238,7 @@ fn help(tool: Tool) -> String {
     text += &listed(|here| here == Here::Nothing);
     text += "\nRefused, with the reason:\n";
     text += &listed(|here| matches!(here, Here::Refused(_)));
-    text += "\nAll is told in docs/from-tcpreplay.md; `netdyno replay --help` does more.\n";
+    text += "\ndocs/from-tcpreplay.md describes all of them; `netdyno replay --help` does more.\n";
     text
 }
 

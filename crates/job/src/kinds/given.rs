@@ -108,7 +108,7 @@ fn carry_out(
         ..Resolved::default()
     };
     let longest = facts.longest.unwrap_or_else(|| stream_buffer(place.as_ref(), None));
-    session.heed();
+    session.stop_in_order();
     let sends = Job {
         count: pace.count,
         duration: pace.duration,

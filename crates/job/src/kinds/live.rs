@@ -54,7 +54,7 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     let mut warnings = Warnings::default();
     let dialogues = dialogues(args, session, &mut warnings)?;
     let to = server(args, &dialogues)?;
-    session.heed();
+    session.stop_in_order();
     // A command before this one may have taken the link down with its programs; this one's guard takes none down.
     let mut links = carrier::Ends::none();
     links.needed(&place, "live")?;

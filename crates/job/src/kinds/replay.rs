@@ -356,7 +356,7 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
     let paced = settings.rate() != Some(Rate::TopSpeed);
     if settings.metering.how.check_content {
         bail!(
-            "`.check_content`: of captures each frame has content of its own, which the meter is not told: `send` can check"
+            "`.check_content`: each frame of a capture has content of its own, which the meter does not know: only `send` can check content"
         );
     }
     if let Some(asked) = settings.lab.take() {
@@ -473,7 +473,7 @@ pub fn replay(
     let Ready { sent: Sent { source, rate, total, longest }, mut warnings, damage, truncated, kept } =
         ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
-    session.heed();
+    session.stop_in_order();
     let priority = settings.pace.priority(source.facts().paced);
     let job = Job {
         source,

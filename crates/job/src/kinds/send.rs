@@ -102,7 +102,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         ..resolved
     };
     let (count, duration) = (resolved.count, resolved.duration_ns.map(Duration::from_nanos));
-    session.heed();
+    session.stop_in_order();
     if args.pattern == Pattern::Mesh {
         teach(&program, args, &session)?;
     }

@@ -26,7 +26,7 @@ pub struct Measured {
 pub struct Part {
     pub frames: u64,
     pub bytes: u64,
-    /// Of the frames: such as are about on most networks.
+    /// Of the frames: those that most networks carry.
     pub background: u64,
     /// Beside them: those that were to arrive at another port.
     pub strays: u64,

@@ -423,8 +423,8 @@ fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
     tx.iter().zip(rx).zip(&measured.parts).map(row).collect()
 }
 
-/// Frames that did not arrive where their port's were to, as far as counts alone show it. `none`: the run sent nothing of what
-/// is about on networks.
+/// Frames that did not arrive where their port's were to, as far as counts alone show it. `none`: the run sent none of the frames
+/// that most networks carry.
 fn missing(run: &Outcome<'_>, measured: &Measured, none: bool) -> u64 {
     let ports = &run.sent().ports;
     if ports.len() != measured.parts.len() {

@@ -145,7 +145,7 @@ fn tags(sent: Option<&Totals>, received: &Totals) -> Option<Sentence> {
     let said = |what: &str| Sentence::new(format!("{what}: {WHY}"), Some(REMEDY));
     let Some(sent) = sent else {
         return (received.frames > 0)
-            .then(|| said("if frames came with VLAN tags, that cannot be told here"));
+            .then(|| said("if frames came with VLAN tags, that cannot be seen here"));
     };
     if sent.frames == received.frames {
         let missing = sent

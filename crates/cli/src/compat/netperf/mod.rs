@@ -63,7 +63,7 @@ fn test(o: &Options) -> Result<u8> {
         note(&format!("not known as output selectors, and left out: {}", printable(&unknown.join(", "))));
     }
     let fill = o.fill.as_deref().map(filled).transpose()?;
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let stop = Stop::from(signals.stop);
     let places = Places::of(o)?;
     if o.headers {

@@ -164,7 +164,7 @@ impl All {
     fn refuse(&self, from: SocketAddr, why: &str) {
         let before = self.refused.fetch_add(1, Relaxed);
         if before < MOST_TOLD {
-            let more = if before + 1 == MOST_TOLD { "; further ones are not told" } else { "" };
+            let more = if before + 1 == MOST_TOLD { "; further ones are not reported" } else { "" };
             self.say(format!("a capture at {from} was refused: {why}{more}"));
         }
     }

@@ -109,7 +109,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
             ),
         );
     }
-    session.heed();
+    session.stop_in_order();
     session.meet();
     let mut listening = None;
     let mut inlets = None;

@@ -119,7 +119,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let mut bench = job.bench.clone();
     bench.seed = bench.seed.or_else(|| earlier.as_ref()?.resolved.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(find, &mut bench);
-    session.heed();
+    session.stop_in_order();
     let mut rig = match find {
         Find::Flows(flows) => Rig::with_probe(&bench, flows, session)?,
         _ => Rig::new(&bench, session)?,

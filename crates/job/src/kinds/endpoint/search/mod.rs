@@ -196,7 +196,7 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let args = tested(job);
     let token = args.token_file.as_deref().map(token).transpose()?;
     let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
-    session.heed();
+    session.stop_in_order();
     let mut bench = Bench { args: &args, session, place, token, run };
     let parts = Parts::of(&args, &bench.place)?;
     let mut report = Report::new("search");
