@@ -53,7 +53,7 @@ fn conversation(mut bytes: &[u8]) {
     let mut client = Connection::new(config, Arc::from(vec![7u8; 5000]));
     client.say(5000, true);
     client.finish();
-    client.connect(0);
+    client.connect();
     client.poll(0);
     let answer = Segment { seq: 5000, ack: 1001, flags: SYN | ACK, window: 1000, options: offer, ..Segment::default() };
     client.receive(&answer, 0);

@@ -7,6 +7,7 @@
 use edit::classify::{BadSelection, Selection};
 use std::process::Stdio;
 use wire::LinkType;
+use wire::bytes::{be16, be32};
 
 /// Which frames are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +133,8 @@ impl Program {
     fn machine(&self, frame: &[u8]) -> Option<u32> {
         let (mut a, mut x, mut memory, mut at) = (0u32, 0u32, [0u32; MEMORY], 0usize);
         let load = |at: usize, size: u16| match size {
-            0x00 => frame.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)),
-            0x08 => frame.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes).into()),
+            0x00 => be32(frame, at),
+            0x08 => be16(frame, at).map(u32::from),
             0x10 => frame.get(at).map(|byte| u32::from(*byte)),
             _ => None,
         };

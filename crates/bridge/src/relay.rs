@@ -81,11 +81,6 @@ impl Budget {
         self.limit.is_none_or(|limit| self.taken.fetch_add(1, Relaxed) < limit)
     }
 
-    /// Whether none is left.
-    pub fn is_spent(&self) -> bool {
-        self.limit.is_some_and(|limit| self.taken.load(Relaxed) >= limit)
-    }
-
     /// The next frame's number, from 1.
     fn number(&self) -> u64 {
         self.numbered.fetch_add(1, Relaxed) + 1

@@ -261,7 +261,7 @@ impl Reader {
         notes.truncated += u64::from(data.len() < wire_len as usize);
         notes.longer_than_wire += u64::from(data.len() > wire_len as usize);
         let data = data.get(..wire_len as usize).unwrap_or(data);
-        // What receivers of 802.11 say of a check sequence stands in front of each frame, and is heeded there.
+        // What receivers of 802.11 say of a check sequence stands in front of each frame, and is read there.
         let fcs_len = match interface.link.is_wifi() {
             true => 0,
             false => usize::from(raw.fcs_len.unwrap_or(interface.fcs_len)).min(wire_len as usize),

@@ -34,7 +34,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 pub struct Signals {
     /// One came.
     pub stop: Arc<AtomicBool>,
-    /// Nobody heeds `stop` yet: a signal ends the process at once.
+    /// Nobody looks at `stop` yet: a signal ends the process at once.
     pub deaf: Arc<AtomicBool>,
 }
 
@@ -56,8 +56,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Heeded at once: for who looks at `stop` from the beginning.
-    pub fn heeded() -> Result<Signals> {
+    /// As [`Signals::handle`], for who looks at `stop` from the beginning.
+    pub fn at_once() -> Result<Signals> {
         let signals = Signals::handle(false)?;
         signals.deaf.store(false, Relaxed);
         Ok(signals)

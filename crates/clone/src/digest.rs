@@ -145,7 +145,7 @@ impl Default for Digest {
 
 /// Where two answers begin to differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Apart {
+pub enum FirstDifference {
     /// In a field of the head of this name, with both values; `None`: it is not there.
     Field(Vec<u8>, [Option<Vec<u8>>; 2]),
     /// In their bodies: at which byte, if it is among the kept ones, and some bytes from there on.
@@ -248,7 +248,7 @@ impl Digest {
     }
 
     /// Where both begin to differ in their fields.
-    pub fn field_apart(&self, other: &Digest, ignored: &Ignored) -> Option<Apart> {
+    pub fn first_field(&self, other: &Digest, ignored: &Ignored) -> Option<FirstDifference> {
         let (own, theirs) = (&self.kept.as_ref()?.head, &other.kept.as_ref()?.head);
         let [mut a, mut b]: [Vec<(&[u8], &[u8])>; 2] =
             [own, theirs].map(|head| fields(head, ignored).collect());
@@ -268,11 +268,11 @@ impl Digest {
             found.map(|(_, value)| value.to_vec())
         };
         let values = [value(&a), value(&b)];
-        Some(Apart::Field(name, values))
+        Some(FirstDifference::Field(name, values))
     }
 
     /// Where both begin to differ in their bodies.
-    pub fn body_apart(&self, other: &Digest) -> Apart {
+    pub fn first_byte(&self, other: &Digest) -> FirstDifference {
         let none = Vec::new();
         let body = |of: &'_ Digest| of.kept.as_ref().map_or_else(|| none.clone(), |kept| kept.body.clone());
         let (a, b) = (body(self), body(other));
@@ -283,11 +283,11 @@ impl Digest {
             && (common < a.len() || ends(self, &a))
             && (common < b.len() || ends(other, &b));
         if !known {
-            return Apart::Body(None);
+            return FirstDifference::Body(None);
         }
         let from = common.saturating_sub(BEFORE);
         let some = |of: &Vec<u8>| of.get(from..of.len().min(common + BEHIND)).unwrap_or_default().to_vec();
-        Apart::Body(Some((self.base + common as u64, [some(&a), some(&b)])))
+        FirstDifference::Body(Some((self.base + common as u64, [some(&a), some(&b)])))
     }
 }
 
@@ -428,16 +428,18 @@ mod tests {
         let (one, two) = (plain(b"hello 1"), plain(b"hello 2"));
         assert!(!one.has_body_of(&two) && one.has_body_of(&plain(b"hello 1")));
         assert_eq!(one.size(), two.size());
-        let wanted = Apart::Body(Some((6, [b"hello 1".to_vec(), b"hello 2".to_vec()])));
-        assert_eq!(one.body_apart(&two), wanted);
+        let wanted = FirstDifference::Body(Some((6, [b"hello 1".to_vec(), b"hello 2".to_vec()])));
+        assert_eq!(one.first_byte(&two), wanted);
         let longer = plain(b"hello 1 and more");
-        let Apart::Body(Some((at, [_, behind]))) = one.body_apart(&longer) else { panic!("a place") };
+        let FirstDifference::Body(Some((at, [_, behind]))) = one.first_byte(&longer) else {
+            panic!("a place")
+        };
         assert_eq!((at, behind.as_slice()), (7, &b"hello 1 and more"[..]));
         // Behind what is kept it is known that they differ, and not where.
         let long = [vec![b'a'; MOST_KEPT + 1], b"1".to_vec()].concat();
         let other = [vec![b'a'; MOST_KEPT + 1], b"2".to_vec()].concat();
         assert!(!plain(&long).has_body_of(&plain(&other)));
-        assert_eq!(plain(&long).body_apart(&plain(&other)), Apart::Body(None));
+        assert_eq!(plain(&long).first_byte(&plain(&other)), FirstDifference::Body(None));
     }
 
     #[test]
@@ -461,14 +463,14 @@ mod tests {
         let two = "HTTP/1.1 200 OK\r\nserver: a\r\nX-Id: 8\r\nDate: then\r\n\r\n";
         let [a, b] = [one, two].map(|head| of(head, b"", 1, &none));
         assert!(!a.has_fields_of(&b));
-        let wanted = Apart::Field(b"X-Id".to_vec(), [Some(b"7".to_vec()), Some(b"8".to_vec())]);
-        assert_eq!(a.field_apart(&b, &none), Some(wanted));
+        let wanted = FirstDifference::Field(b"X-Id".to_vec(), [Some(b"7".to_vec()), Some(b"8".to_vec())]);
+        assert_eq!(a.first_field(&b, &none), Some(wanted));
         let own = Ignored::new(&["x-id".to_owned()]);
         let [a, b] = [one, two].map(|head| of(head, b"", 1, &own));
         assert!(a.has_fields_of(&b));
         let more = of("HTTP/1.1 200 OK\r\nServer: a\r\nVia: b\r\n\r\n", b"", 1, &own);
-        let wanted = Apart::Field(b"Via".to_vec(), [None, Some(b"b".to_vec())]);
-        assert_eq!(a.field_apart(&more, &own), Some(wanted));
+        let wanted = FirstDifference::Field(b"Via".to_vec(), [None, Some(b"b".to_vec())]);
+        assert_eq!(a.first_field(&more, &own), Some(wanted));
     }
 
     #[test]
@@ -493,7 +495,7 @@ mod tests {
         one.take(Part::Body(b" and this"), &ignored, true);
         assert!(two.contradicts(b" but", &one) && !two.contradicts(b" and", &one));
         two.take(Part::Body(b" and that"), &ignored, true);
-        let Apart::Body(Some((at, _))) = one.body_apart(&two) else { panic!("a place") };
+        let FirstDifference::Body(Some((at, _))) = one.first_byte(&two) else { panic!("a place") };
         assert_eq!(at, 11);
     }
 

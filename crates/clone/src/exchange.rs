@@ -1,7 +1,7 @@
 //! Requests, and their answers by both servers beside each other: what they begin with, what they hold, when their first and last bytes
 //! came. Differences are counted by what they are, so that a million of one kind is one line of the result.
 
-use crate::digest::{Apart, Digest, Ignored};
+use crate::digest::{Digest, FirstDifference, Ignored};
 use crate::framing::{Line, Part};
 use histogram::Histogram;
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ pub struct Kind {
     /// What a request of that kind began with.
     pub example: Line,
     /// Where the answers to it begin to differ, if that is known.
-    pub apart: Option<Apart>,
+    pub first: Option<FirstDifference>,
 }
 
 /// Kinds of differences that are told apart.
@@ -230,8 +230,8 @@ impl Comparison {
                 let open = !framed && matches!(end, End::Cut(_));
                 let least = online.size.min(target.size);
                 if open
-                    && let Some((Difference::Size(..), apart)) = &difference
-                    && !matches!(apart, Some(Apart::Body(Some((at, _)))) if *at < least)
+                    && let Some((Difference::Size(..), first)) = &difference
+                    && !matches!(first, Some(FirstDifference::Body(Some((at, _)))) if *at < least)
                 {
                     self.cut += 1;
                     return;
@@ -241,7 +241,7 @@ impl Comparison {
         }
     }
 
-    fn compare(&mut self, exchange: &Exchange, difference: Option<(Difference, Option<Apart>)>) {
+    fn compare(&mut self, exchange: &Exchange, difference: Option<(Difference, Option<FirstDifference>)>) {
         let Exchange { ask, asked_ns, sent_ns, online, target, .. } = exchange;
         self.compared += 1;
         self.in_part += u64::from(!online.digest.is_whole());
@@ -251,7 +251,7 @@ impl Comparison {
             self.target_first.record(target.first_ns.saturating_sub(*sent_ns));
             self.target_last.record(target.last_ns.saturating_sub(*sent_ns));
         }
-        let Some((difference, apart)) = difference else {
+        let Some((difference, first)) = difference else {
             self.same += 1;
             return;
         };
@@ -261,7 +261,7 @@ impl Comparison {
             Difference::Body(_) => self.bodies_differ += 1,
             Difference::Field(..) => self.fields_differ += 1,
         }
-        self.count(difference, &Kind { count: 1, example: *ask, apart });
+        self.count(difference, &Kind { count: 1, example: *ask, first });
     }
 
     fn count(&mut self, difference: Difference, kind: &Kind) {
@@ -337,26 +337,30 @@ impl Comparison {
 }
 
 /// In what two answers differ, the gravest first, and where.
-fn differs(online: &Answer, target: &Answer, ignored: &Ignored) -> Option<(Difference, Option<Apart>)> {
+fn differs(
+    online: &Answer,
+    target: &Answer,
+    ignored: &Ignored,
+) -> Option<(Difference, Option<FirstDifference>)> {
     let (a, b) = (&online.digest, &target.digest);
     if online.line != target.line {
         return Some((Difference::Line(online.line, target.line), None));
     }
     let line = online.line;
     if a.size() != b.size() {
-        let apart = (a.is_whole() && b.is_whole()).then(|| a.body_apart(b));
-        return Some((Difference::Size(line, a.size(), b.size()), apart));
+        let first = (a.is_whole() && b.is_whole()).then(|| a.first_byte(b));
+        return Some((Difference::Size(line, a.size(), b.size()), first));
     }
     if !a.has_body_of(b) {
-        return Some((Difference::Body(line), Some(a.body_apart(b))));
+        return Some((Difference::Body(line), Some(a.first_byte(b))));
     }
     if !a.has_fields_of(b) {
-        let apart = a.field_apart(b, ignored);
-        let name = match &apart {
-            Some(Apart::Field(name, _)) => Line::of(&name.to_ascii_lowercase()),
+        let first = a.first_field(b, ignored);
+        let name = match &first {
+            Some(FirstDifference::Field(name, _)) => Line::of(&name.to_ascii_lowercase()),
             _ => Line::default(),
         };
-        return Some((Difference::Field(line, name), apart));
+        return Some((Difference::Field(line, name), first));
     }
     None
 }
@@ -401,8 +405,8 @@ mod tests {
         let ranked: Vec<_> = sum.ranked().into_iter().map(|(kind, of)| (kind, of.count)).collect();
         let bad = Difference::Line(ok, Line::of(b"502"));
         assert_eq!(ranked, [(Difference::Size(ok, 5, 6), 8), (bad, 6), (Difference::Body(ok), 4)]);
-        let wanted = Apart::Body(Some((4, [b"abcde".to_vec(), b"abcdX".to_vec()])));
-        assert_eq!(sum.ranked()[2].1.apart, Some(wanted));
+        let wanted = FirstDifference::Body(Some((4, [b"abcde".to_vec(), b"abcdX".to_vec()])));
+        assert_eq!(sum.ranked()[2].1.first, Some(wanted));
         // Whatever the other answer was.
         let alike = [
             Difference::Size(ok, 5, 99),

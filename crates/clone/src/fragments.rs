@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use wire::LinkType;
+use wire::bytes::be16;
 use wire::layers::{L3, Layers};
 use wire::numbers::{ethertype, protocol};
 
@@ -164,7 +165,7 @@ fn piece(link: LinkType, frame: &[u8]) -> Option<Piece<'_>> {
     let layers = Layers::parse(link, frame);
     let at = layers.l3_offset;
     let bytes = frame.get(at..layers.l3_end)?;
-    let half = |at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let half = |at: usize| be16(bytes, at);
     // What is cut off has no end.
     let stated = usize::from(half(if layers.l3 == L3::V4 { 2 } else { 4 })?);
     let mut head = vec![0; ETHERNET];

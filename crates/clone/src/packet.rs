@@ -99,7 +99,7 @@ fn segment<'a>(layers: &Layers, frame: &'a [u8], length: usize, flow: FlowKey) -
 /// offload, RFC 2675 jumbograms), the frame's length does.
 fn ends(layers: &Layers, frame: &[u8], length: usize) -> Option<usize> {
     let ip = frame.get(layers.l3_offset..)?;
-    let half = |at: usize| Some(usize::from(u16::from_be_bytes(*ip.get(at..)?.first_chunk()?)));
+    let half = |at: usize| wire::bytes::be16(ip, at).map(usize::from);
     let (stated, own) = match layers.l3 {
         L3::V4 => (half(2)?, 0),
         L3::V6 => (half(4)?, 40),

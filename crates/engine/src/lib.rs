@@ -108,7 +108,7 @@ pub struct Control {
     /// Kernel's number of the thread that sends; 0 before it does.
     pub thread: Arc<AtomicU64>,
     /// How late frames have left, when somebody asks.
-    pub lateness: Asked,
+    pub lateness: HistogramOnDemand,
     /// Of the sending thread.
     pub priority: Priority,
 }
@@ -116,12 +116,12 @@ pub struct Control {
 /// A histogram that is copied for an onlooker when he asks for it, because keeping it where both can see it would cost
 /// the one who counts something with each frame.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct HistogramOnDemand {
     wanted: AtomicBool,
     copy: Mutex<Option<Histogram>>,
 }
 
-impl Asked {
+impl HistogramOnDemand {
     /// The latest copy, and asks for the next.
     pub fn look(&self) -> Option<Histogram> {
         let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -220,11 +220,6 @@ impl Pacer {
         (self.position, self.last) = (self.position.max(now), now);
     }
 
-    /// Is it behind its schedule?
-    pub fn is_behind(&self) -> bool {
-        self.position < self.last
-    }
-
     /// A new one, for a run that is where its schedule is.
     pub fn at(catch_up: f64, position: u64) -> Pacer {
         Pacer { position, last: position, ..Pacer::new(catch_up) }

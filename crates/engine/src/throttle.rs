@@ -61,11 +61,6 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Does the schedule pass as it was asked for, and has it always?
-    pub fn is_untouched(&self) -> bool {
-        self.version == 0
-    }
-
     /// The position in the schedule at `now`.
     pub fn position(&self, now: u64) -> u64 {
         if self.version == 0 {
@@ -186,7 +181,6 @@ mod tests {
     #[test]
     fn untouched_it_is_the_clock() {
         let course = Throttle::default().course();
-        assert!(course.is_untouched());
         assert_eq!((course.position(5), course.active(5), course.time_of(5), course.end(5)), (5, 5, 5, 5));
         assert_eq!(course.time_of_end(u64::MAX), u64::MAX);
         assert_eq!((course.overdue_by(GRACE_NS - 1), course.overdue_by(GRACE_NS + 5)), (None, Some(5)));

@@ -85,23 +85,10 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
     // It is looked up once more at the end: what others had of the CPU before the start is no part of the run.
     let waited = clock::thread_waited();
     let mut run = Run {
-        limits,
-        control,
-        start,
-        is_paced: paced,
-        put_off: 0,
-        course: Course::default(),
-        pacer: Pacer::new(limits.catch_up.times()),
         budget: limits.catch_up.link().filter(|_| paced && limits.wait).map(Budget::new),
-        densest: Densest::default(),
         punctuality: Punctuality { had, ..Punctuality::default() },
-        given: 0,
-        given_back: Vec::new(),
-        looked: 0,
-        left: 0,
         waited,
-        departures: None,
-        gave_up: false,
+        ..Run::new(limits, control, start, paced)
     };
     run.bound(txs, frames);
     let mut ended = if paced && limits.wait {
@@ -238,6 +225,31 @@ struct Run<'a> {
     departures: Option<Departures>,
     /// The run's time was over while its source was waited for.
     gave_up: bool,
+}
+
+impl<'a> Run<'a> {
+    /// One that gave nothing so far.
+    fn new(limits: &'a Limits, control: &'a Control, start: u64, is_paced: bool) -> Run<'a> {
+        Run {
+            limits,
+            control,
+            start,
+            is_paced,
+            put_off: 0,
+            course: Course::default(),
+            pacer: Pacer::new(limits.catch_up.times()),
+            budget: None,
+            densest: Densest::default(),
+            punctuality: Punctuality::default(),
+            given: 0,
+            given_back: Vec::new(),
+            looked: 0,
+            left: 0,
+            waited: None,
+            departures: None,
+            gave_up: false,
+        }
+    }
 }
 
 impl Run<'_> {

@@ -829,7 +829,7 @@ impl Session {
                         options += 1;
                         if tells_totals {
                             let room = |bytes| self.room.take(bytes);
-                            let refused = domain.totals.heed(template, from, when, &mut self.counters, room);
+                            let refused = domain.totals.read(template, from, when, &mut self.counters, room);
                             self.counters.refused += u64::from(refused);
                         }
                     }

@@ -75,8 +75,10 @@ pub enum BadTemplate {
     /// It is an element, but of nothing that a flow has here.
     #[error("`{0}` is not known of a flow here: leave it out")]
     NotHad(String),
-    /// It is told by test signatures, which are not looked for.
-    #[error("`{0}` is told by test signatures, in IPFIX: ask for these (`.signatures`), or leave it out")]
+    /// Test signatures have it, which are not looked for.
+    #[error(
+        "`{0}` comes from test signatures, which only IPFIX carries: ask for them (`.signatures`), or leave it out"
+    )]
     NotSigned(String),
     /// It is of the other direction, and records are of one.
     #[error("`{0}` is of flows of both directions: ask for these (`.biflow`), or leave it out")]

@@ -1,6 +1,6 @@
 //! The forwarder as its users see it: attach to two interfaces, look at the numbers, finish.
 
-use crate::counters::Passed;
+use crate::counters::Counters;
 use crate::loader::{self, Loaded};
 use crate::options::{Options, Way};
 use bpf::attach::{self, WhyNot};
@@ -80,18 +80,18 @@ impl Forwarder {
     }
 
     /// The sums up to now: of the first interface to the second, and back.
-    pub fn snapshot(&self) -> [Passed; 2] {
+    pub fn snapshot(&self) -> [Counters; 2] {
         let counters = &self.loaded.counters;
         [0, 1].map(|direction| {
             (direction..counters.len())
                 .step_by(2)
                 .filter_map(|entry| counters.get(entry))
-                .fold(Passed::default(), |sum, share| sum.with(&share))
+                .fold(Counters::default(), |sum, share| sum.with(&share))
         })
     }
 
     /// Stops to forward, leaves the interfaces as they were, and says what was done.
-    pub fn finish(mut self) -> [Passed; 2] {
+    pub fn finish(mut self) -> [Counters; 2] {
         // Closing the links detaches the programs before it returns.
         self.links.clear();
         self.snapshot()

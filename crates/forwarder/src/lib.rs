@@ -13,6 +13,6 @@ mod loader;
 mod options;
 
 pub use bpf::ProgramError;
-pub use counters::Passed;
+pub use counters::Counters;
 pub use forwarder::{Forwarder, Hold};
 pub use options::{Options, Way};

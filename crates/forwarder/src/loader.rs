@@ -1,6 +1,6 @@
 //! The only module here that knows libbpf: loads `programs/bpf/bridge.bpf.c`, and hands out its programs and mapped memory.
 
-use crate::counters::Passage;
+use crate::counters::Counters;
 use crate::options::{Options, Way};
 use bpf::object::{Needs, cpu_numbers, first_of, keep, map_all, no_constants, refusal};
 use bpf::{Mapping, Program, ProgramError, Quiet};
@@ -14,9 +14,9 @@ use programs::bridge::types::passage;
 
 // The kernel's layout and ours are the same.
 const _: () = {
-    assert!(size_of::<passage>() == size_of::<Passage>());
-    assert!(offset_of!(passage, completed) == offset_of!(Passage, completed));
-    assert!(offset_of!(passage, tick) == offset_of!(Passage, tick));
+    assert!(size_of::<passage>() == size_of::<Counters>());
+    assert!(offset_of!(passage, completed) == offset_of!(Counters, completed));
+    assert!(offset_of!(passage, tick) == offset_of!(Counters, tick));
 };
 
 /// The loaded bridge and what it writes.
@@ -24,7 +24,7 @@ const _: () = {
 pub struct Loaded {
     pub program: Program,
     /// Entry 2 * cpu + direction.
-    pub counters: Mapping<Passage>,
+    pub counters: Mapping<Counters>,
     /// Leads to the interfaces: kept, because it forgets them when nothing holds it.
     _ways: OwnedFd,
     /// Why a better program than this one was refused, if not for the kernel's age.
@@ -78,7 +78,7 @@ pub enum Which {
 /// One of the programs.
 pub fn load_with(interfaces: [u32; 2], which: Which, options: &Options) -> Result<Loaded, ProgramError> {
     let entries = 2 * cpu_numbers()?;
-    let bytes = u64::from(entries) * size_of::<Passage>() as u64;
+    let bytes = u64::from(entries) * size_of::<Counters>() as u64;
     let failed = |error| refusal("bridge", bytes, &error);
     let mut storage = MaybeUninit::uninit();
     let mut open = programs::bridge::BridgeSkelBuilder::default().open(&mut storage).map_err(failed)?;

@@ -54,7 +54,7 @@ fn checksum(frame: &mut [u8], layers: &Layers, at: usize, protocol: u8) {
         _ => return,
     };
     let ip = layers.l3_offset;
-    let word = |at: usize| frame.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
+    let word = |at: usize| wire::bytes::be16(frame, at).map(usize::from);
     // What the packet says: a short frame is padded behind it.
     let stated = if layers.l3 == L3::V4 { word(ip + 2) } else { word(ip + 4).map(|length| length + 40) };
     let Some(end) = stated.map(|length| ip + length).filter(|&end| end <= frame.len() && field + 2 <= end)

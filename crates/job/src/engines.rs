@@ -59,7 +59,7 @@ const ZERO_COPY: Kind = Kind {
     engine: EngineName::Afxdp,
     label: Some("afxdp zero-copy"),
     what: "AF_XDP sockets",
-    because: "without copying the fastest way known through this driver, which also tells of each frame that it is done with it",
+    because: "without copying, this is the fastest way known through this driver, which also reports each frame that it is done with",
     auto: |wanted| {
         let driver = wanted.places.first().and_then(|place| place.interface.driver.as_deref());
         driver.is_some_and(|driver| FAST_ZERO_COPY.contains(&driver))
@@ -292,7 +292,9 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         EngineName::Auto if stamps.is_some() && calibration.is_none() => EngineName::Packet,
         EngineName::Packet => engine,
         _ if stamps.is_some() => {
-            bail!("`.tx_timestamps`: only `.engine` packet is told when its frames left: leave out the other")
+            bail!(
+                "`.tx_timestamps`: only `.engine` packet learns when its frames left: leave out the other engine"
+            )
         }
         _ => engine,
     };

@@ -172,7 +172,7 @@ impl Handle {
         self.board.latest()
     }
 
-    /// Sends nothing until it is resumed. What cannot be paused is not (`snapshot.title.hands` says why).
+    /// Sends nothing until it is resumed. What cannot be paused is not (`snapshot.title.manual` says why).
     pub fn pause(&self) {
         self.board.request(Request::Pause);
     }
@@ -183,7 +183,7 @@ impl Handle {
     }
 
     /// Sends at so many percent of the rate that was asked for. What has no rate to change, or an engine whose times are
-    /// frozen in, is not changed (`snapshot.title.hands` says why).
+    /// frozen in, is not changed (`snapshot.title.manual` says why).
     pub fn set_rate(&self, percent: u32) {
         self.board.request(Request::Percent(percent));
     }

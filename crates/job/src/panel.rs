@@ -104,7 +104,7 @@ impl Panel {
         self.board.is_watched_closely()
     }
 
-    /// Wants something in the user's place.
+    /// Sends a request on the user's behalf.
     pub fn request(&self, request: Request) {
         self.board.request(request);
     }

@@ -1,4 +1,4 @@
-//! Keeps what a run's meters capture: all of it, or what befell frames and their neighbours, in one growing file or several.
+//! Keeps what a run's meters capture: all of it, or the frames to which something happened with their neighbours, in one growing file or several.
 //!
 //! ```text
 //!   meter (a thread for each) --meter::Copies--> Recorder --[near: chooses, comments]--> capture::Ongoing

@@ -30,7 +30,7 @@ pub(crate) use fill::measured::{WatchedClock, fill_measured, list_streams, strea
 pub(crate) use fill::sent::count_flows;
 pub(crate) use judge::sent::{oddities, stream_notes};
 pub(crate) use meters::blind;
-pub use ports::Apart;
+pub use ports::PerPort;
 
 use crate::carrier::Ends;
 use crate::claims::Beside;
@@ -82,7 +82,7 @@ pub struct Setup {
     /// Where they arrive, in the same order.
     pub rx: Vec<(Place, meter::Options)>,
     /// Each port sends a program of its own, by workers of its own; without it each worker sends by all ports.
-    pub apart: Option<Apart>,
+    pub per_port: Option<PerPort>,
     /// Frames come back to where they are sent, which is then in `rx`, too.
     pub round_trip: bool,
     /// What arrives is captured, too.
@@ -128,7 +128,7 @@ impl Setup {
             longest,
             tx: Vec::new(),
             rx: Vec::new(),
-            apart: None,
+            per_port: None,
             round_trip: false,
             capture: None,
             patient: false,
@@ -152,19 +152,19 @@ impl Setup {
     /// Is it one of the ports that send?
     fn sends_there(&self, measured: &Place) -> bool {
         let named = || self.tx.iter().any(|place| place.spec == measured.spec);
-        self.round_trip || self.apart.is_some() && named()
+        self.round_trip || self.per_port.is_some() && named()
     }
 
     /// What a port that sends is for.
     fn role(&self, port: &Place) -> &'static str {
         let named = || self.rx.iter().any(|(place, _)| place.spec == port.spec);
-        let measures = self.round_trip || self.apart.is_some() && named();
+        let measures = self.round_trip || self.per_port.is_some() && named();
         if measures { "send and measure" } else { "send" }
     }
 
     /// How many workers have a part of the same stream, each under a number of its own.
     fn workers_of_a_stream(&self) -> usize {
-        self.apart.as_ref().map_or(self.cpus.len(), |apart| apart.workers)
+        self.per_port.as_ref().map_or(self.cpus.len(), |per_port| per_port.workers)
     }
 }
 
@@ -269,8 +269,8 @@ pub fn run(setup: Setup) -> Result<Report> {
 /// # Errors
 /// As [`run`].
 pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Report> {
-    let own = match &setup.apart {
-        Some(apart) => apart.jobs(&setup.job, shared_out)?,
+    let own = match &setup.per_port {
+        Some(per_port) => per_port.jobs(&setup.job, shared_out)?,
         None => shared_out(&setup.job, setup.cpus.len())?,
     };
     let mut report = begun(&mut setup, &own);
@@ -372,7 +372,7 @@ fn attach(
         attached.push(meter);
     }
     report.environment.meter = attached.first().map(mode);
-    Ok((Meters::of(attached, setup.apart.clone()), blind_because))
+    Ok((Meters::of(attached, setup.per_port.clone()), blind_because))
 }
 
 /// Says what arrived. Returns how many frames had numbers, if it is by those that the loss is known.
@@ -507,9 +507,9 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         stop: &setup.session.stop,
         stamps: None,
     };
-    let opened = match &setup.apart {
+    let opened = match &setup.per_port {
         None => (setup.open)(&wanted)?,
-        Some(apart) => ports::open(setup, apart.workers, &wanted)?,
+        Some(per_port) => ports::open(setup, per_port.workers, &wanted)?,
     };
     if opened.workers.len() != setup.cpus.len() {
         bail!(

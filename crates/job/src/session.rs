@@ -31,7 +31,7 @@ pub struct Session {
 
 impl Session {
     /// From now on it ends in an orderly way when `stop` is set.
-    pub fn heed(&self) {
+    pub fn stop_in_order(&self) {
         self.deaf.store(false, Relaxed);
     }
 

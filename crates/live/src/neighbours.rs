@@ -62,7 +62,7 @@ pub fn answer(frame: &[u8], own: IpAddr, mac: Mac) -> Option<Vec<u8>> {
 
 /// The longest packet that a router says it can pass on, and our port on the connection it says it of.
 pub fn too_long(frame: &[u8], ends: &Ends) -> Option<(u16, u32)> {
-    let port = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+    let port = |at: usize| wire::bytes::be16(frame, at);
     let quoted = match (frame.get(12..14)?, ends.from.ip(), ends.to.ip()) {
         ([0x08, 0x00], IpAddr::V4(from), IpAddr::V4(to)) => {
             let header = usize::from(frame.get(14)? & 0xf) * 4;

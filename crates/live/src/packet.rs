@@ -2,6 +2,7 @@
 
 use crate::segment::{self, Segment};
 use std::net::{IpAddr, SocketAddr};
+use wire::bytes::be16;
 use wire::checksum::{finish, pseudo_v4, pseudo_v6, sum};
 use wire::layers::{Fragment, L3, Layers};
 use wire::{LinkType, numbers::protocol};
@@ -63,11 +64,11 @@ fn read_at<'a>(layers: &Layers, frame: &'a [u8], wire_len: u32) -> Option<Found<
     // The packet's own length; none with segmentation offload, where it was the frame's.
     let (stated, source, destination): (usize, IpAddr, IpAddr) = match layers.l3 {
         L3::V4 => {
-            let stated = usize::from(u16::from_be_bytes(*ip.get(2..)?.first_chunk()?));
+            let stated = usize::from(be16(ip, 2)?);
             (stated, (*ip.get(12..)?.first_chunk::<4>()?).into(), (*ip.get(16..)?.first_chunk::<4>()?).into())
         }
         L3::V6 => {
-            let stated = usize::from(u16::from_be_bytes(*ip.get(4..)?.first_chunk()?));
+            let stated = usize::from(be16(ip, 4)?);
             let stated = if stated == 0 { 0 } else { stated + 40 };
             (
                 stated,
@@ -81,10 +82,9 @@ fn read_at<'a>(layers: &Layers, frame: &'a [u8], wire_len: u32) -> Option<Found<
     let at = layers.l4_offset?;
     let bytes = frame.get(at..end.min(frame.len()))?;
     let segment = segment::parse(bytes)?;
-    let port = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes));
     Some(Found {
-        source: SocketAddr::new(source, port(0)?),
-        destination: SocketAddr::new(destination, port(2)?),
+        source: SocketAddr::new(source, be16(bytes, 0)?),
+        destination: SocketAddr::new(destination, be16(bytes, 2)?),
         segment,
         missing: end.saturating_sub(frame.len()),
     })

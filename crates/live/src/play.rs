@@ -259,7 +259,7 @@ impl Play {
     /// Begins.
     pub fn start(&mut self, now: Nanos) {
         (self.phase, self.began, self.finished) = (Phase::Connecting, now, now);
-        self.connection.connect(now);
+        self.connection.connect();
     }
 
     /// Has it begun?

@@ -15,8 +15,6 @@ pub const PSH: u8 = 0x08;
 /// `ack` means something.
 pub const ACK: u8 = 0x10;
 
-/// The longest header: four bits count words.
-pub const MAX_HEADER: usize = 60;
 /// Blocks of selective acknowledgement that fit beside a time stamp.
 pub const MAX_SACKS: usize = 3;
 

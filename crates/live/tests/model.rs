@@ -180,7 +180,7 @@ fn converse(
         recent: 0,
     };
     let (mut now, mut heard, mut out) = (0, Vec::new(), Vec::new());
-    client.connect(now);
+    client.connect();
     for _ in 0..200_000 {
         while let Some(segment) = client.poll(now) {
             network.carry(false, segment, now);
@@ -265,7 +265,7 @@ proptest! {
         let mut client = Connection::new(config, Arc::from(vec![7u8; 5000]));
         client.say(5000, true);
         client.finish();
-        client.connect(0);
+        client.connect();
         let syn = Segment { seq: 5000, ack: 1001, flags: SYN | ACK, window: 1000, options: Options { sack_permitted: true,
             timestamps: Some((1, 1)), mss: Some(100), ..Options::default() }, ..Segment::default() };
         let mut now = 0;
@@ -302,7 +302,7 @@ fn a_server_that_never_answers_is_given_up() {
         retries: 3,
     };
     let mut client = Connection::new(config, Arc::from(&b""[..]));
-    client.connect(0);
+    client.connect();
     let mut syns = Vec::new();
     let mut now = 0;
     while client.state() == State::SynSent {

@@ -120,7 +120,7 @@ pub struct Totals {
     pub trailed: u64,
     /// Frames whose time of arrival the hardware told.
     pub by_hardware: u64,
-    /// Unsigned frames that are about on most networks ([`wire::background`]).
+    /// Unsigned frames that most networks carry ([`wire::background`]).
     pub background: u64,
     /// Signed, with a number that is so far ahead that it must be damaged.
     pub astray: u64,

@@ -46,5 +46,5 @@ pub use histogram::{Bucket, Histogram};
 pub use layout::{HISTOGRAM_BYTES, STREAM_BYTES};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
 pub use meter::{Meter, settle};
-pub use options::{Action, Clock, Mode, Options};
+pub use options::{Action, Mode, Options};
 pub use tracker::{Tracker, Wanted};

@@ -4,16 +4,17 @@
 use crate::frames;
 use crate::hardware::Line;
 use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
-use crate::options::{Action, Clock, Options};
+use crate::options::{Action, Options};
 use crate::seen;
 use bpf::object::{Needs, cpu_numbers, first_of, keep, map_all, no_constants, refusal};
 use bpf::{Mapping, PerfRings, Program, ProgramError, Quiet};
+use clocks::Clock;
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMapMut};
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 
 use programs::meter::types;
@@ -156,18 +157,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let counts_tags = options.tags_told && matches!(stamper, Stamper::Bound { .. });
     constants.ask_tags = counts_tags.into();
     constants.ask_stamps = matches!(stamper, Stamper::Bound { stamps: true, .. }).into();
-    let software = |which| stamper == Stamper::Software && needs == which;
-    open.progs.meter.set_autoload(software(Needs::Buffers));
-    open.progs.meter_5_12.set_autoload(software(Needs::Atomics));
-    open.progs.meter_5_9.set_autoload(software(Needs::Links));
-    open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Bound { .. }));
-    open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Bound { .. }));
-    open.progs.meter.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
-    open.progs.meter_told.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
-    open.progs.meter_hardware.set_flags(sys::BPF_F_XDP_HAS_FRAGS | sys::BPF_F_XDP_DEV_BOUND_ONLY);
-    if let Stamper::Bound { ifindex, .. } = stamper {
-        open.progs.meter_hardware.set_ifindex(ifindex);
-    }
+    choose(&mut open, stamper, needs);
     let resize = |map: &mut OpenMapMut<'_>, entries| map.set_max_entries(entries).map_err(failed);
     resize(&mut open.maps.totals, cpus)?;
     resize(&mut open.maps.streams, slots)?;
@@ -194,12 +184,8 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let frames = match &options.capture {
         None => None,
         Some(_) => {
-            let opened = PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus));
-            let rings = opened.map_err(|error| ProgramError::System {
-                what: "opening the rings that captured frames come by (perf_event_open)",
-                error,
-            })?;
-            Some((rings, Switch(MapHandle::try_from(&skeleton.maps.frames_over).map_err(failed)?)))
+            let over = MapHandle::try_from(&skeleton.maps.frames_over).map_err(failed)?;
+            Some((rings(skeleton.maps.frames.as_fd(), cpus)?, Switch(over)))
         }
     };
     let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
@@ -218,6 +204,30 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         arrivals: map_all(&skeleton.maps.arrivals)?,
         frames: Mutex::new(frames),
     })
+}
+
+/// The rings that captured frames come by.
+fn rings(map: BorrowedFd<'_>, cpus: u32) -> Result<PerfRings, ProgramError> {
+    PerfRings::open(map, frames::room(cpus)).map_err(|error| ProgramError::System {
+        what: "opening the rings that captured frames come by (perf_event_open)",
+        error,
+    })
+}
+
+/// Which of the programs is loaded, and as what.
+fn choose(open: &mut programs::meter::OpenMeterSkel<'_>, stamper: Stamper, needs: Needs) {
+    let software = |which| stamper == Stamper::Software && needs == which;
+    open.progs.meter.set_autoload(software(Needs::Buffers));
+    open.progs.meter_5_12.set_autoload(software(Needs::Atomics));
+    open.progs.meter_5_9.set_autoload(software(Needs::Links));
+    open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Bound { .. }));
+    open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Bound { .. }));
+    open.progs.meter.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    open.progs.meter_told.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    open.progs.meter_hardware.set_flags(sys::BPF_F_XDP_HAS_FRAGS | sys::BPF_F_XDP_DEV_BOUND_ONLY);
+    if let Stamper::Bound { ifindex, .. } = stamper {
+        open.progs.meter_hardware.set_ifindex(ifindex);
+    }
 }
 
 /// Ends the program's copying of frames.

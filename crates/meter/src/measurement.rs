@@ -43,7 +43,7 @@ pub struct Snapshot {
     pub trailed: u64,
     /// Frames whose time of arrival the hardware told.
     pub by_hardware: u64,
-    /// Unsigned frames that are about on most networks ([`wire::background`]), whoever sent them.
+    /// Unsigned frames that most networks carry ([`wire::background`]), whoever sent them.
     pub background: u64,
     /// Signed frames that are in no stream because their number is so far ahead that it must be damaged.
     pub astray: u64,

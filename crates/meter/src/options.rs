@@ -3,6 +3,7 @@
 use crate::content::Expected;
 use crate::frames::Capture;
 use crate::hardware::Hardware;
+use clocks::Clock;
 
 /// What becomes of frames that were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +27,6 @@ pub enum Mode {
     PacketSocket,
 }
 
-/// The clock that senders stamp frames with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// `CLOCK_MONOTONIC`, which all namespaces of a host share and no two hosts do.
-    Monotonic,
-    /// `CLOCK_TAI`, which PTP or NTP can keep alike on several hosts (Linux 6.1).
-    Tai,
-}
-
 /// What to measure, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -56,8 +48,9 @@ pub struct Options {
     /// Times of arrival by the hardware, with native XDP or a packet socket. Frames that it did not stamp are timed by
     /// software, and counted ([`Stamps`](crate::Stamps)). Latency, variation, gaps and arrivals all follow from these times.
     pub hardware: Option<Hardware>,
-    /// The stamps' clock. With the monotonic one latency means something only if the sender is on this machine, in
-    /// whatever namespace.
+    /// The clock that senders stamp frames with. [`Clock::Monotonic`] is shared by all namespaces of a host, and by no two
+    /// hosts: latency means something only if the sender is on this machine. PTP or NTP can keep [`Clock::Tai`] alike on
+    /// several hosts (Linux 6.1).
     pub clock: Clock,
     /// Find a signature up to 18 bytes before a frame's end, too: a device may add padding or a trailer.
     pub trailers: bool,

@@ -6,8 +6,8 @@
 
 use crate::frames::{Capture, Captured, Copied, Copies, Queue};
 use crate::hardware::{Compare, Following, Line, Stamps};
-use crate::options::Clock;
 use crate::tracker::Tracker;
+use clocks::Clock;
 use port::packet::Target;
 use port::rx::{Blocks, Frame, RETIRE, Rx, RxError, StampedBy};
 use std::collections::VecDeque;
@@ -235,11 +235,7 @@ fn in_force(lines: &VecDeque<Line>, stamp: u64) -> Option<Line> {
 
 /// How far CLOCK_REALTIME is ahead of another.
 fn realtime_ahead_of(other: Clock) -> i64 {
-    let other = match other {
-        Clock::Monotonic => clocks::Clock::Monotonic,
-        Clock::Tai => clocks::Clock::Tai,
-    };
-    clocks::ahead(clocks::Clock::Realtime, other).ns
+    clocks::ahead(Clock::Realtime, other).ns
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use crate::hardware::Line;
 use crate::layout::{self, Stream, Totals};
 use crate::loader::{self, Loaded, Stamper};
 use crate::measurement::StreamStats;
-use crate::options::{Action, Clock, Options};
+use crate::options::{Action, Options};
 use crate::runs::{run, run_told};
 use crate::tracker::{Tracker, Wanted};
 use bpf::object::Needs;
 use bpf::{Hook, zeroed};
+use clocks::Clock;
 use lab::Lab;
 use proptest::prelude::*;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -63,7 +64,7 @@ struct Shape {
     head: usize,
 }
 
-/// Headers of what is about on networks, and of other frames: the last bytes are repeated.
+/// Headers of frames that most networks carry, and of others: the last bytes are repeated.
 const HEADS: [&[u8]; 9] = [
     &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x06, 0],
     &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0x00, 0, 7, 0x88, 0xa8, 0, 8, 0x08, 0x06, 0],

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         what: "ipv4/udp(dport=9)".to_owned(),
         links: vec![Link { on: Some(lab.sender.spec()), measure: Some(lab.receiver.spec()) }],
         rate: Some("10kpps".parse()?),
-        // Frames that the kernel makes have their times frozen in: `title.hands` of a snapshot says what cannot be changed.
+        // Frames that the kernel makes have their times frozen in: `title.manual` of a snapshot says what cannot be changed.
         engine: Engine::Packet,
         ..Send::default()
     };

@@ -57,12 +57,6 @@ fn place(output: &[u8]) -> i64 {
     (at << 32 | output.len() as u64) as i64
 }
 
-/// A copy of what was returned last, for tests.
-#[must_use]
-pub fn last_returned() -> Vec<u8> {
-    OUTPUT.with_borrow(Clone::clone)
-}
-
 /// `netdyno_describe` of a compile-world plugin.
 #[must_use]
 pub fn describe_compiling<P: Compile>() -> i64 {

@@ -71,8 +71,8 @@ fn file(engine: &Engine, sha256: &[u8; 32]) -> Option<PathBuf> {
     let mut hasher = Into256(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    let build = crate::find::hex(hasher.0.finalize().get(..8).unwrap_or_default());
-    Some(folder()?.join(format!("{}-{build}", crate::find::hex(sha256))))
+    let build = wire::hex::encode(hasher.0.finalize().get(..8).unwrap_or_default());
+    Some(folder()?.join(format!("{}-{build}", wire::hex::encode(sha256))))
 }
 
 /// Could nobody else have written it?

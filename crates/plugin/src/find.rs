@@ -263,14 +263,8 @@ pub(crate) fn of_module(
         log: String::new(),
     };
     let schema = Schema::new(&description.options).map_err(invalid)?;
-    let origin = Origin::File { path: path.to_owned(), sha256: hex(&digest) };
+    let origin = Origin::File { path: path.to_owned(), sha256: wire::hex::encode(&digest) };
     Ok(Plugin { description, origin, schema, kind: Kind::Module(compiled) })
-}
-
-/// Bytes as hexadecimal digits.
-#[cfg(feature = "wasm")]
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Plugin {

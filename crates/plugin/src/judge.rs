@@ -224,7 +224,7 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     fn word(&self, at: usize) -> Option<u16> {
-        self.bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_be_bytes)
+        wire::bytes::be16(self.bytes, at)
     }
 
     /// Is there room for so many bytes?

@@ -600,28 +600,12 @@ impl Compile<'_> {
             "items" => node.items = boxed()?,
             "prefixItems" => node.first_items = self.nodes(value, path)?,
             "uniqueItems" => node.unique = flag(value)?,
-            "properties" => {
-                for (name, member) in object(value)? {
-                    let at = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    node.properties.insert(name.clone(), below(member, &at)?);
-                }
-            }
-            "patternProperties" => {
-                for (name, member) in object(value)? {
-                    let own =
-                        pattern(name).map_err(|why| Bad::Here(format!("`{}`: {why}", shortened(name))))?;
-                    let at = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    node.patterns.push((own, below(member, &at)?));
-                }
-            }
-            "additionalProperties" => node.additional = boxed()?,
-            "unevaluatedProperties" => node.unevaluated = boxed()?,
-            "propertyNames" => node.names = boxed()?,
-            "required" => {
-                for name in list(value)? {
-                    node.required.push(name.as_str().ok_or_else(|| bad(name, "no text"))?.to_owned());
-                }
-            }
+            "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "propertyNames"
+            | "required" => self.members(node, word, value, path)?,
             "allOf" => node.all.extend(self.nodes(value, path)?),
             "anyOf" => node.any = Some(self.nodes(value, path)?),
             "oneOf" => node.one = Some(self.nodes(value, path)?),
@@ -651,6 +635,37 @@ impl Compile<'_> {
                     shortened(other)
                 )));
             }
+        }
+        Ok(())
+    }
+
+    /// What objects may have in them.
+    fn members(&self, node: &mut Node, word: &str, value: &Value, path: &str) -> Result<(), Bad> {
+        let below = |schema: &Value, at: &str| self.node(schema, at).map_err(Bad::Below);
+        let boxed = || below(value, path).map(|node| Some(Box::new(node)));
+        let at = |name: &str| format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+        match word {
+            "properties" => {
+                for (name, member) in object(value)? {
+                    node.properties.insert(name.clone(), below(member, &at(name))?);
+                }
+            }
+            "patternProperties" => {
+                for (name, member) in object(value)? {
+                    let own =
+                        pattern(name).map_err(|why| Bad::Here(format!("`{}`: {why}", shortened(name))))?;
+                    node.patterns.push((own, below(member, &at(name))?));
+                }
+            }
+            "additionalProperties" => node.additional = boxed()?,
+            "unevaluatedProperties" => node.unevaluated = boxed()?,
+            "propertyNames" => node.names = boxed()?,
+            "required" => {
+                for name in list(value)? {
+                    node.required.push(name.as_str().ok_or_else(|| bad(name, "no text"))?.to_owned());
+                }
+            }
+            _ => {}
         }
         Ok(())
     }

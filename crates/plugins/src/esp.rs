@@ -4,7 +4,7 @@
 use crate::common::*;
 use plugin_sdk::options::{Addresses, ip};
 use plugin_sdk::packet::{Packet, udp};
-use plugin_sdk::payload::bytes;
+use plugin_sdk::payload::{Payload, bytes};
 use plugin_sdk::value::{Value, any, counted};
 use plugin_sdk::{Compile, Example, Fault, Run, Scenario, Stream};
 
@@ -143,70 +143,72 @@ impl Compile for Esp {
             streams.push((Stream::new(keepalive).named("keepalive"), u64::from(o.keepalives) * whole));
         }
         if o.ike > 0 {
-            // IKE_SA_INIT (RFC 7296 section 1.2): a proposal, a key exchange, a nonce.
-            let proposal = bytes()
-                .u8(34)
-                .u8(0)
-                .u16(44)
-                .u8(0)
-                .u8(0)
-                .u16(40)
-                .u8(1)
-                .u8(1)
-                .u8(0)
-                .u8(4)
-                .u8(3)
-                .u8(0)
-                .u16(8)
-                .u8(1)
-                .u8(0)
-                .u16(20)
-                .u8(3)
-                .u8(0)
-                .u16(8)
-                .u8(2)
-                .u8(0)
-                .u16(5)
-                .u8(3)
-                .u8(0)
-                .u16(8)
-                .u8(3)
-                .u8(0)
-                .u16(12)
-                .u8(0)
-                .u8(0)
-                .u16(8)
-                .u8(4)
-                .u8(0)
-                .u16(31);
-            let exchange = bytes()
-                .u8(40)
-                .u8(0)
-                .u16(40)
-                .u16(31)
-                .u16(0)
-                .vary(64, any())
-                .vary(64, any())
-                .vary(64, any())
-                .vary(64, any());
-            let nonce =
-                bytes().u8(0).u8(0).u16(36).vary(64, any()).vary(64, any()).vary(64, any()).vary(64, any());
-            let length = 28 + proposal.len() + exchange.len() + nonce.len();
-            let message = bytes()
-                .vary(64, any())
-                .u64(0)
-                .u8(33)
-                .u8(0x20)
-                .u8(34)
-                .u8(0x08)
-                .u32(0)
-                .u32(length as u32)
-                .append(&proposal)
-                .append(&exchange)
-                .append(&nonce);
-            let packet = header.clone() / udp().sport(500).dport(500) / message;
+            let packet = header.clone() / udp().sport(500).dport(500) / ike_sa_init();
             streams.push((Stream::new(packet).named("ike"), u64::from(o.ike) * whole));
         }
         Ok(Scenario::new(proportional(streams)))
     }
+}
+
+/// IKE_SA_INIT (RFC 7296 section 1.2): a proposal, a key exchange, a nonce.
+fn ike_sa_init() -> Payload {
+    let proposal = bytes()
+        .u8(34)
+        .u8(0)
+        .u16(44)
+        .u8(0)
+        .u8(0)
+        .u16(40)
+        .u8(1)
+        .u8(1)
+        .u8(0)
+        .u8(4)
+        .u8(3)
+        .u8(0)
+        .u16(8)
+        .u8(1)
+        .u8(0)
+        .u16(20)
+        .u8(3)
+        .u8(0)
+        .u16(8)
+        .u8(2)
+        .u8(0)
+        .u16(5)
+        .u8(3)
+        .u8(0)
+        .u16(8)
+        .u8(3)
+        .u8(0)
+        .u16(12)
+        .u8(0)
+        .u8(0)
+        .u16(8)
+        .u8(4)
+        .u8(0)
+        .u16(31);
+    let exchange = bytes()
+        .u8(40)
+        .u8(0)
+        .u16(40)
+        .u16(31)
+        .u16(0)
+        .vary(64, any())
+        .vary(64, any())
+        .vary(64, any())
+        .vary(64, any());
+    let nonce = bytes().u8(0).u8(0).u16(36).vary(64, any()).vary(64, any()).vary(64, any()).vary(64, any());
+    let length = 28 + proposal.len() + exchange.len() + nonce.len();
+    bytes()
+        .vary(64, any())
+        .u64(0)
+        .u8(33)
+        .u8(0x20)
+        .u8(34)
+        .u8(0x08)
+        .u32(0)
+        .u32(length as u32)
+        .append(&proposal)
+        .append(&exchange)
+        .append(&nonce)
 }

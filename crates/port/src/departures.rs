@@ -61,7 +61,7 @@ const LAST_NS: u64 = 200_000_000;
 #[derive(Debug)]
 pub struct Departures {
     socket: OwnedFd,
-    clock: Clock,
+    clock: Stamps,
     /// The control message that asks.
     ask: Box<Ask>,
     next_ns: u64,
@@ -90,8 +90,8 @@ struct Ask {
 const _: () = assert!(std::mem::offset_of!(Ask, flags) == size_of::<libc::cmsghdr>());
 
 #[derive(Debug)]
-enum Clock {
-    Realtime,
+enum Stamps {
+    Driver,
     Hardware(Follower),
 }
 
@@ -113,8 +113,8 @@ impl Departures {
         Ok(Departures {
             socket: socket.try_clone()?,
             clock: match by {
-                Stamper::Hardware(clock) => Clock::Hardware(Follower::start(clock)?),
-                Stamper::Driver => Clock::Realtime,
+                Stamper::Hardware(clock) => Stamps::Hardware(Follower::start(clock)?),
+                Stamper::Driver => Stamps::Driver,
             },
             ask: Box::new(Ask {
                 length,
@@ -194,7 +194,7 @@ impl Departures {
 
     /// The hardware stamps them, not its driver.
     pub fn by_hardware(&self) -> bool {
-        matches!(self.clock, Clock::Hardware(_))
+        matches!(self.clock, Stamps::Hardware(_))
     }
 
     /// Frames that were asked for, and those of them that came back.
@@ -205,8 +205,8 @@ impl Departures {
     /// By how much a stamp's time may be wrong on this host's clock.
     pub fn error_ns(&self) -> u64 {
         match &self.clock {
-            Clock::Realtime => realtime_ahead().width_ns,
-            Clock::Hardware(follower) => follower.error_ns(),
+            Stamps::Driver => realtime_ahead().width_ns,
+            Stamps::Hardware(follower) => follower.error_ns(),
         }
     }
 
@@ -238,14 +238,14 @@ impl Departures {
     }
 }
 
-impl Clock {
+impl Stamps {
     /// CLOCK_MONOTONIC when the stamp was taken.
     fn host_time(&self, stamp: Stamp) -> Option<u64> {
         match self {
-            Clock::Realtime => {
+            Stamps::Driver => {
                 Some(stamp.software_ns?.saturating_add_signed(realtime_ahead().ns.saturating_neg()))
             }
-            Clock::Hardware(follower) => follower.host_time(stamp.hardware_ns?),
+            Stamps::Hardware(follower) => follower.host_time(stamp.hardware_ns?),
         }
     }
 }

@@ -166,17 +166,17 @@ fn most_memory(length: u32) -> u64 {
 
 /// Our own buffers, an odd number of cache lines apart (a power of two would put all into the same few cache sets).
 #[derive(Debug)]
-struct Own {
+struct FrameBuffers {
     bytes: Vec<u8>,
     stride: usize,
     held: Vec<u64>,
     lengths: Vec<u32>,
 }
 
-impl Own {
-    fn new(count: usize, longest: usize) -> Own {
+impl FrameBuffers {
+    fn new(count: usize, longest: usize) -> FrameBuffers {
         let stride = (longest.div_ceil(64) | 1) * 64;
-        Own { bytes: vec![0; stride * count], stride, held: vec![0; count], lengths: vec![0; count] }
+        FrameBuffers { bytes: vec![0; stride * count], stride, held: vec![0; count], lengths: vec![0; count] }
     }
 
     fn lend(&mut self) -> TxBuffers<'_> {
@@ -193,7 +193,7 @@ impl Own {
 #[derive(Debug)]
 pub struct Sendmmsg {
     socket: Socket,
-    own: Own,
+    own: FrameBuffers,
     vectors: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
     counters: TxCounters,
@@ -217,7 +217,7 @@ impl Sendmmsg {
             unsafe { (std::mem::zeroed::<libc::iovec>(), std::mem::zeroed::<libc::mmsghdr>()) };
         Ok(Sendmmsg {
             socket: Socket::open(target)?,
-            own: Own::new(BATCH, longest),
+            own: FrameBuffers::new(BATCH, longest),
             vectors: vec![vector; BATCH],
             messages: vec![message; BATCH],
             counters: TxCounters::default(),
@@ -346,7 +346,7 @@ pub struct TxRing {
     in_flight: usize,
     /// Frames are made here and copied into the ring (3 ns): the kernel sends the ring's own pages, a receiver on
     /// the same host may write into them, so they could not be patched anyway.
-    own: Own,
+    own: FrameBuffers,
     lengths: Vec<u32>,
     /// Lengths that the kernel takes: from a whole Ethernet header to what the MTU allows.
     lengths_taken: RangeInclusive<u32>,
@@ -400,7 +400,7 @@ impl TxRing {
             head: 0,
             tail: 0,
             in_flight: 0,
-            own: Own::new(BATCH, longest),
+            own: FrameBuffers::new(BATCH, longest),
             lengths: vec![0; RING_FRAMES],
             lengths_taken: 14..=target.mtu.saturating_add(14),
             counters: TxCounters::default(),

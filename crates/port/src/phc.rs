@@ -60,7 +60,7 @@ impl Phc {
             let off = first.width_ns.saturating_add(second.width_ns);
             if first.ns.abs_diff(second.ns) <= off {
                 return best(&looks, first)
-                    .ok_or_else(|| io::Error::other("the card's clock tells no possible time"));
+                    .ok_or_else(|| io::Error::other("the card's clock shows an impossible time"));
             }
         }
         Err(io::Error::other("this host's clock is being set again and again"))

@@ -22,6 +22,6 @@ pub use board::{Board, Request};
 #[cfg(not(feature = "without-schemas"))]
 pub use snapshot::schema;
 pub use snapshot::{
-    Bound, Cloned, Collected, Connections, Core, Count, Counter, Endpoint, Flows, Hands, Passage, Phase,
-    Queue, SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line,
+    Bound, Cloned, Collected, Connections, Core, Count, Counter, Endpoint, Flows, ManualControl, Passage,
+    Phase, Queue, SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line,
 };

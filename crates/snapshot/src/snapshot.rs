@@ -59,12 +59,12 @@ pub struct Title {
     pub rx: Option<String>,
     /// For a person at a screen.
     #[serde(skip)]
-    pub hands: Hands,
+    pub manual: ManualControl,
 }
 
 /// What can be done to the run by hand; why not, where it cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hands {
+pub struct ManualControl {
     /// Why it cannot be paused; left out if it can.
     pub no_pause: Option<String>,
     /// Why its rate cannot be changed; left out if it can.
@@ -502,10 +502,10 @@ impl Snapshot {
         if self.warnings.iter().any(changes) {
             self.warnings = self.warnings.iter().map(|text| words(text).into_owned()).collect();
         }
-        let hands = &self.title.hands;
-        if [&hands.no_pause, &hands.no_rate].into_iter().flatten().any(changes) {
-            let hands = &mut Arc::make_mut(&mut self.title).hands;
-            for text in [&mut hands.no_pause, &mut hands.no_rate].into_iter().flatten() {
+        let manual = &self.title.manual;
+        if [&manual.no_pause, &manual.no_rate].into_iter().flatten().any(changes) {
+            let manual = &mut Arc::make_mut(&mut self.title).manual;
+            for text in [&mut manual.no_pause, &mut manual.no_rate].into_iter().flatten() {
                 *text = words(text).into_owned();
             }
         }

@@ -140,7 +140,7 @@ fn metered(meter: &Meter, measured: bool, signed: bool) -> Result<(), Contradict
             (
                 "capture.only",
                 only && !signed,
-                "what befell a frame is told by its signature: have frames signed (`.sign: always`), or leave it out",
+                "the signature shows what happened to a frame: have frames signed (`.sign: always`), or leave it out",
             ),
         ],
     )?;
@@ -285,7 +285,7 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
             (
                 "round_trip",
                 job.round_trip && job.sign == Sign::Never,
-                "what comes back is told by its signature; leave out `.sign: never`",
+                "frames that come back are recognised by their signature; leave out `.sign: never`",
             ),
             ("resolve", job.resolve && !sends, "on which interface is the next hop? Say where frames leave"),
             (
@@ -563,7 +563,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             (
                 "links",
                 bench.links.iter().any(|link| link.measure.is_some()),
-                "what arrives is told by the probe's records: leave out `.measure`",
+                "the probe's records say what arrived: leave out `.measure`",
             ),
             ("warm_up", bench.warm_up.is_some(), "a trial begins with an empty cache: leave it out"),
         ],
@@ -662,7 +662,7 @@ mod tests {
             ),
             (
                 "kind: replay, captures: [a], lab: {}, meter: {capture: {file: a.pcapng, only: [lost]}}",
-                "meter.capture.only: what befell",
+                "meter.capture.only: the signature shows what happened to a frame",
             ),
             ("kind: measure, on: a, capture: {file: a.pcapng, files: 3}", "capture.files: there is but one"),
             (

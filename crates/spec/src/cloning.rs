@@ -223,11 +223,17 @@ impl Kind for Cloning {
     }
 
     fn check(&self) -> Result<(), Contradiction> {
+        self.check_source()?;
+        self.check_addresses()?;
+        self.check_amounts()
+    }
+}
+
+impl Cloning {
+    /// What is copied, and where it is captured.
+    fn check_source(&self) -> Result<(), Contradiction> {
         let (live, listens) = (self.on.is_some(), self.listen.is_some());
         let captures = !self.captures.is_empty();
-        let copies = self.copies.is_some_and(|copies| !(copies > 0.0 && copies <= 1000.0));
-        let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
-        let zero = |time: &Option<Written<Duration>>| time.as_deref().is_some_and(Duration::is_zero);
         hold(
             "",
             &[
@@ -262,6 +268,15 @@ impl Kind for Cloning {
                     self.server().is_none(),
                     "give the server's port, or its address and port: 80, 10.0.0.1:80, [2001:db8::1]:80",
                 ),
+            ],
+        )
+    }
+
+    /// Where copies come from and go to.
+    fn check_addresses(&self) -> Result<(), Contradiction> {
+        hold(
+            "",
+            &[
                 (
                     "source_prefix",
                     self.source_prefix.is_some() && self.prefix().is_none(),
@@ -302,6 +317,19 @@ impl Kind for Cloning {
                     self.tunnel_port.is_some_and(|port| !self.client_addresses || port == 0),
                     "give a UDP port, with `.client_addresses`",
                 ),
+            ],
+        )
+    }
+
+    /// How many copies there are, when, and by how much of the machine.
+    fn check_amounts(&self) -> Result<(), Contradiction> {
+        let (live, listens) = (self.on.is_some(), self.listen.is_some());
+        let copies = self.copies.is_some_and(|copies| !(copies > 0.0 && copies <= 1000.0));
+        let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
+        let zero = |time: &Option<Written<Duration>>| time.as_deref().is_some_and(Duration::is_zero);
+        hold(
+            "",
+            &[
                 ("copies", copies, "give a number of copies above 0, at most 1000: 4, 1.3, 0.5"),
                 (
                     "speed",

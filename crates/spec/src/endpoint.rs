@@ -415,30 +415,19 @@ impl Kind for EndpointServer {
 }
 
 fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
+    ends(job)?;
+    amounts(job)?;
+    sockets(job)
+}
+
+/// With whom, over how many connections, how often.
+fn ends(job: &Endpoint) -> Result<(), Contradiction> {
     use EndpointTest as Test;
     let test = job.test;
     let unix = job.host.starts_with("unix:");
     let opens = test == Test::ConnectionRate;
     let each = matches!(test, Test::TcpCrr | Test::TcpCc | Test::ConnectionRate);
-    let empty = matches!(test, Test::TcpCc | Test::ConnectionRate);
-    let datagrams = matches!(test, Test::UdpStream | Test::UdpMaerts);
-    let zero = |count: &Option<Written<u64>>| count.as_deref() == Some(&0);
-    let rate = job.rate.as_deref();
-    let open_loop = matches!(rate, Some(EndpointRate::Transactions(_)));
-    let ill_rate = match rate {
-        None => false,
-        Some(EndpointRate::Transactions(_)) => !test.transacts() || each,
-        Some(EndpointRate::Bits(_)) => !(test.streams() || datagrams) || test == Test::LatencyUnderLoad,
-        Some(EndpointRate::Datagrams(_)) => !datagrams,
-        Some(EndpointRate::Connections(_)) => !opens,
-    };
-    let no_stream = "this test has no stream over TCP; leave it out";
     let no_transactions = "this test has no transactions; leave it out";
-    let no_datagrams = "this test has no stream of datagrams; leave it out";
-    let large = |count: &Option<Written<u64>>, most: u64| count.as_deref().is_some_and(|count| *count > most);
-    let over_connections = !test.is_udp() && !unix;
-    // Unless said, of IPv4: the greater one.
-    let size = job.size.as_deref().copied().unwrap_or(1472);
     hold(
         "",
         &[
@@ -487,6 +476,33 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 job.confidence.is_some() && test == Test::LatencyUnderLoad,
                 "this test has no single result; leave it out",
             ),
+        ],
+    )
+}
+
+/// How much, how long, and at which rate.
+fn amounts(job: &Endpoint) -> Result<(), Contradiction> {
+    use EndpointTest as Test;
+    let test = job.test;
+    let opens = test == Test::ConnectionRate;
+    let each = matches!(test, Test::TcpCrr | Test::TcpCc | Test::ConnectionRate);
+    let empty = matches!(test, Test::TcpCc | Test::ConnectionRate);
+    let datagrams = matches!(test, Test::UdpStream | Test::UdpMaerts);
+    let zero = |count: &Option<Written<u64>>| count.as_deref() == Some(&0);
+    let rate = job.rate.as_deref();
+    let ill_rate = match rate {
+        None => false,
+        Some(EndpointRate::Transactions(_)) => !test.transacts() || each,
+        Some(EndpointRate::Bits(_)) => !(test.streams() || datagrams) || test == Test::LatencyUnderLoad,
+        Some(EndpointRate::Datagrams(_)) => !datagrams,
+        Some(EndpointRate::Connections(_)) => !opens,
+    };
+    let no_stream = "this test has no stream over TCP; leave it out";
+    let no_transactions = "this test has no transactions; leave it out";
+    let large = |count: &Option<Written<u64>>, most: u64| count.as_deref().is_some_and(|count| *count > most);
+    hold(
+        "",
+        &[
             ("bytes", zero(&job.bytes), "it is at least 1"),
             ("bytes", job.bytes.is_some() && !(test.streams() || datagrams), no_stream),
             (
@@ -535,6 +551,28 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 matches!(rate, Some(EndpointRate::Bits(bits)) if *bits < job.parallel.unwrap_or(1).into()),
                 "it is less than a bit a second for each connection: more, or fewer of them by `.parallel`",
             ),
+        ],
+    )
+}
+
+/// How it is sent and received.
+fn sockets(job: &Endpoint) -> Result<(), Contradiction> {
+    use EndpointTest as Test;
+    let test = job.test;
+    let unix = job.host.starts_with("unix:");
+    let datagrams = matches!(test, Test::UdpStream | Test::UdpMaerts);
+    let rate = job.rate.as_deref();
+    let open_loop = matches!(rate, Some(EndpointRate::Transactions(_)));
+    let no_stream = "this test has no stream over TCP; leave it out";
+    let no_transactions = "this test has no transactions; leave it out";
+    let no_datagrams = "this test has no stream of datagrams; leave it out";
+    let large = |count: &Option<Written<u64>>, most: u64| count.as_deref().is_some_and(|count| *count > most);
+    let over_connections = !test.is_udp() && !unix;
+    // Unless said, of IPv4: the greater one.
+    let size = job.size.as_deref().copied().unwrap_or(1472);
+    hold(
+        "",
+        &[
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
             ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),

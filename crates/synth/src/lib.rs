@@ -128,11 +128,6 @@ impl Synth {
         }
     }
 
-    /// Frames still to come.
-    pub fn remaining(&self) -> usize {
-        self.slots.len()
-    }
-
     /// The next frame: nanoseconds since the first one, and its bytes, which are lent until the next call.
     #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
     pub fn next(&mut self) -> Option<(u64, &[u8])> {

@@ -60,6 +60,14 @@ impl Lengths {
         }
     }
 
+    /// The key that a seed went into, as in [`Values::key`](crate::Values::key).
+    pub fn key(&self) -> Option<u64> {
+        match self {
+            Lengths::Template | Lengths::Fixed(_) | Lengths::List(_) => None,
+            Lengths::Random { key, min: _, max: _ } => Some(*key),
+        }
+    }
+
     /// Shortest and longest, for a template of `template` bytes.
     pub fn bounds(&self, template: u32) -> (u32, u32) {
         match self {

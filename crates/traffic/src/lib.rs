@@ -8,7 +8,7 @@
 //! * [`program`]: the form itself.
 //! * [`values`], [`lengths`]: what varies, and by which law.
 //! * [`templates`]: the bytes that do not.
-//! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
+//! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it. [`fraction`]: both in lowest terms.
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
 //! * `share`: the same program for several cores ([`Program::share`]). `ports`: programs of several ports as one.
 //! * [`endings`]: what a receiver can check of a frame.
@@ -20,6 +20,7 @@
 pub mod endings;
 pub mod executor;
 pub mod expr;
+pub mod fraction;
 pub mod lengths;
 mod ports;
 pub mod program;

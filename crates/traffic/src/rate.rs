@@ -1,5 +1,6 @@
 //! What people write for rates, speeds, durations and counts, read exactly (no floating point).
 
+use crate::fraction::reduced;
 use crate::schedule::{LAYER1_OVERHEAD, Schedule, Speed};
 use std::fmt;
 use std::str::FromStr;
@@ -302,16 +303,8 @@ impl Rate {
 
 /// `frames` in `per_ns`, reduced so that both fit 64 bits.
 fn evenly(frames: u128, per_ns: u128) -> Schedule {
-    let (mut a, mut b) = (frames, per_ns);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    let (mut frames, mut per_ns) = (frames / a, per_ns / a);
-    // More than 64 bits only with absurdly many decimals; the lost bits are beyond any clock.
-    while frames > u128::from(u64::MAX) || per_ns > u128::from(u64::MAX) {
-        (frames, per_ns) = (frames >> 1, per_ns >> 1);
-    }
-    Schedule::Frames { frames: (frames as u64).max(1), per_ns: (per_ns as u64).max(1) }
+    let (frames, per_ns) = reduced(frames, per_ns);
+    Schedule::Frames { frames: frames.max(1), per_ns: per_ns.max(1) }
 }
 
 /// Reads `5s`, `200ms`, `1m30s`, `2h`, `1.5s`.

@@ -142,6 +142,18 @@ impl Schedule {
         *self != Schedule::TopSpeed
     }
 
+    /// The key that a seed went into, as in [`Values::key`](crate::Values::key). No schedule is random so far.
+    pub fn key(&self) -> Option<u64> {
+        match self {
+            Schedule::TopSpeed
+            | Schedule::Frames { frames: _, per_ns: _ }
+            | Schedule::Bits { bits_per_second: _, overhead_bytes: _ }
+            | Schedule::Times { offsets: _, period_ns: _, speed: _ }
+            | Schedule::Bursts { frames: _, gap_ns: _, period_ns: _ }
+            | Schedule::Steps { steps: _ } => None,
+        }
+    }
+
     /// What would divide by zero or go back in time.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self {

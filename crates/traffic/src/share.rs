@@ -10,6 +10,7 @@
 //! How a lane's frames are dealt out repeats after a while, which makes it countable ([`Deal`]). Where that would take
 //! too long, or its schedule cannot be divided, the lane goes to one worker whole.
 
+use crate::fraction::{gcd, lcm, reduced};
 use crate::lengths::Lengths;
 use crate::program::{Lane, Program, Stream};
 use crate::schedule::{Schedule, Step};
@@ -425,30 +426,8 @@ fn ratio([a, b]: [u64; 2], [c, d]: [u64; 2]) -> (u64, u64) {
     if let (Ok(over), Ok(under)) = (u64::try_from(over), u64::try_from(under)) {
         return (over, under);
     }
-    let common = {
-        let (mut a, mut b) = (over, under);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a.max(1)
-    };
-    let (mut over, mut under) = (over / common, under / common);
-    // More than 64 bits are rates beyond any clock and any run.
-    while over > u128::from(u64::MAX) || under > u128::from(u64::MAX) {
-        (over, under) = (over >> 1, under >> 1);
-    }
-    ((over as u64).max(1), (under as u64).max(1))
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
-fn lcm(a: u64, b: u64) -> Option<u64> {
-    (a / gcd(a, b).max(1)).checked_mul(b)
+    let (over, under) = reduced(over, under);
+    (over.max(1), under.max(1))
 }
 
 #[cfg(test)]

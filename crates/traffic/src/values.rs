@@ -155,6 +155,20 @@ impl Values {
         }
     }
 
+    /// The key that a seed went into; `None` of values that follow from the step alone.
+    ///
+    /// All members of all laws are named: a law or a key that is added does not compile before it is decided here, because
+    /// a result names the seed of its run only if a law has a key.
+    pub fn key(&self) -> Option<u64> {
+        match self {
+            Values::Range { start: _, step: _, count: _ } | Values::List(_) | Values::Runs(_) => None,
+            Values::Random { key, start: _, step: _, count: _ }
+            | Values::Shuffled { key, start: _, step: _, bits: _ }
+            | Values::RandomList { key, items: _ }
+            | Values::RandomRuns { key, runs: _ } => Some(*key),
+        }
+    }
+
     /// How many different values there can be at most (saturating).
     pub fn distinct(&self) -> u64 {
         match self {

@@ -55,13 +55,6 @@ pub struct Machine {
     pub peak: f64,
 }
 
-impl Machine {
-    /// Busy share of all processors, 0 to 1.
-    pub fn utilization(&self) -> f64 {
-        if self.cores == 0 { 0.0 } else { self.busy_cores / f64::from(self.cores) }
-    }
-}
-
 impl Reading {
     /// Now.
     pub fn now() -> Reading {
@@ -169,7 +162,6 @@ mod tests {
             (machine.softirq_cores - 0.1).abs() < 1e-9 && (machine.steal_cores - 0.1).abs() < 1e-9,
             "{machine:?}"
         );
-        assert!((machine.utilization() - 0.65).abs() < 1e-9);
     }
 
     #[test]

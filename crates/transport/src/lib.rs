@@ -18,7 +18,7 @@
 //! | [`cpu`] | what processors were used for, and pinning |
 //!
 //! Every data phase is a blocking function for one thread, over one connection, or of `crowd` over many. Others watch its [`phase::Progress`] and end it by its
-//! [`phase::Stop`], which it heeds within a tenth of a second.
+//! [`phase::Stop`], at which it ends within a tenth of a second.
 
 pub mod cpu;
 pub mod crowd;

@@ -285,11 +285,6 @@ impl Done {
         self
     }
 
-    /// From its beginning to its end.
-    pub fn lasted(&self) -> Duration {
-        self.ended.saturating_duration_since(self.began)
-    }
-
     /// From its beginning until the last bytes.
     pub fn active(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |last| last.saturating_duration_since(self.began))
@@ -297,7 +292,7 @@ impl Done {
 }
 
 /// What waits on `socket` looks up every [`LOOK`].
-pub(crate) fn heedful(socket: &impl AsFd) -> io::Result<()> {
+pub(crate) fn look_up_often(socket: &impl AsFd) -> io::Result<()> {
     sys::set_timeout(socket, libc::SO_RCVTIMEO, LOOK)?;
     sys::set_timeout(socket, libc::SO_SNDTIMEO, LOOK)
 }

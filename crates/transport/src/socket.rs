@@ -143,11 +143,6 @@ impl SocketError {
         }
         self
     }
-
-    /// The host has no free port left.
-    pub fn is_out_of_ports(&self) -> bool {
-        self.io().raw_os_error() == Some(libc::EADDRNOTAVAIL)
-    }
 }
 
 type Result<T> = std::result::Result<T, SocketError>;
@@ -427,10 +422,10 @@ fn prepared(to: SocketAddr, options: &Options) -> Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Connects as [`connect`] does. Sending goes on to heed the deadline (SO_SNDTIMEO).
+/// Connects as [`connect`] does. The deadline stays the limit of sending (SO_SNDTIMEO).
 pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Result<TcpStream> {
     let socket = prepared(to, options)?;
-    // Connecting heeds the send timeout (socket(7)).
+    // The send timeout limits connecting, too (socket(7)).
     let set = |after| sys::set_timeout(&socket, libc::SO_SNDTIMEO, after);
     set(deadline.max(Duration::from_millis(1)))
         .map_err(|error| SocketError::Call { what: "SO_SNDTIMEO", error })?;

@@ -1,4 +1,4 @@
-//! Frames that are about on most networks whoever measures there: what hosts and switches tell each other of addresses, groups
+//! Frames that most networks carry whoever measures there: what hosts and switches tell each other of addresses, groups
 //! and themselves. Where nothing tells a run's own frames from others', these at least are known by what they are.
 //!
 //! `programs/bpf/include/background.h` is the same for the meter in the kernel; `meter`'s twin test holds the two equal.

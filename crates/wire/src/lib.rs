@@ -5,10 +5,12 @@
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod background;
+pub mod bytes;
 pub mod checksum;
 pub mod crc;
 pub mod ends;
 pub mod flow;
+pub mod hex;
 pub mod layers;
 pub mod link;
 pub mod mac;

@@ -329,7 +329,7 @@ fn variable(spec: &Spec, header: &[u8]) -> Option<String> {
                     (0x85, [kind, qfi]) => format!("psc({}, {})", kind >> 4, qfi & 0x3f),
                     (0xc0, [a, b]) => format!("pdcp({})", u16::from_be_bytes([*a, *b])),
                     (0x40, [a, b]) => format!("udp_port({})", u16::from_be_bytes([*a, *b])),
-                    _ => format!("opt({kind}, hex=\"{}\")", proto::options::hex(content)),
+                    _ => format!("opt({kind}, hex=\"{}\")", crate::hex::encode(content)),
                 });
                 kind = *rest.get(length - 1)?;
                 rest = rest.get(length..)?;
@@ -365,7 +365,7 @@ fn excerpt(bytes: &[u8]) -> String {
         Some(s) => {
             format!("test signature: stream {}, sequence {}, time {} ns", s.stream, s.sequence, s.time)
         }
-        None => format!("{}{more}", proto::options::hex(head)),
+        None => format!("{}{more}", crate::hex::encode(head)),
     }
 }
 

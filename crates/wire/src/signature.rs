@@ -18,8 +18,6 @@
 pub const LEN: usize = 18;
 /// First four bytes of every signature.
 pub const MAGIC: u32 = 0x9d1e_d7a0;
-/// Offset of the time stamp inside the signature.
-pub const TIME_OFFSET: usize = 12;
 /// Streams are numbered 0 to this.
 pub const MAX_STREAM: u32 = (1 << 24) - 1;
 /// How many sequence numbers there are.

@@ -93,7 +93,7 @@ pub enum XdpError {
     NoLiveFrames,
     /// The program would wait for the whole machine at each call.
     #[error(
-        "the kernel could not be told of the program before it runs: a spare veth in a network namespace of our own was refused ({error}); load the module (`modprobe veth`), or use `.engine` afxdp"
+        "the program could not be attached before its first run: a spare veth in a network namespace of our own was refused ({error}); load the module (`modprobe veth`), or use `.engine` afxdp"
     )]
     NoSpare {
         /// What it said.

@@ -77,11 +77,6 @@ impl Live {
         let _known = compiled.as_ref().map(|compiled| spare::attach(&compiled.program)).transpose()?;
         Ok(Live { way: Arc::clone(way), compiled, _known, program: program.clone() })
     }
-
-    /// Instructions of the loaded program, before the kernel compiles them.
-    pub fn instructions(&self) -> usize {
-        self.compiled.as_ref().map_or(0, |compiled| compiled.instructions)
-    }
 }
 
 impl Engine for Live {

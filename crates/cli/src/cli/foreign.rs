@@ -91,7 +91,7 @@ const VERBS: &[(&[&str], &str, &str)] = &[
         "what a capture holds is said by",
         "netdyno info small.pcap",
     ),
-    (&["version"], "the version is told by", "netdyno --version"),
+    (&["version"], "the version is printed by", "netdyno --version"),
     (
         &["list", "interfaces", "ifaces", "devices", "nics", "check", "status"],
         "what this machine and its interfaces can do is said by",

@@ -35,7 +35,7 @@ pub fn run(args: &Doctor) -> Result<u8> {
     let size = "64".parse().map_err(|error| anyhow::anyhow!("{error}"))?;
     let options = Options { size: Some(size), seed: 0, signature: None, name: String::new() };
     let program = Arc::new(compile("ipv4/udp", &options)?.with_schedule(Schedule::TopSpeed));
-    let stop = Signals::heeded()?.stop;
+    let stop = Signals::at_once()?.stop;
     let mut ways = Vec::new();
     for (name, engine, open) in engines::ways() {
         if stop.load(Relaxed) {

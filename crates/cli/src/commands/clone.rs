@@ -39,7 +39,7 @@ pub fn run(args: Clone) -> Result<u8> {
 
 fn doctor(args: Doctor) -> Result<u8> {
     let json = args.json;
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let found = job::diagnose_clone(&args.job(), &signals.stop)?;
     let text = if json { serde_json::to_string_pretty(&found)? + "\n" } else { found.text() };
     print(&wording::said(&text))?;
@@ -49,7 +49,7 @@ fn doctor(args: Doctor) -> Result<u8> {
 fn capture(args: Capture) -> Result<u8> {
     let json = args.json;
     let forwarding = args.forwarding()?;
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let forwarded = job::forward_to_clone(&forwarding, &signals.stop, &|said| note(&wording::said(said)))?;
     let text = if json { serde_json::to_string_pretty(&forwarded)? + "\n" } else { forwarded.text() };
     print(&wording::said(&text))?;
@@ -97,7 +97,7 @@ fn steer(args: Return) -> Result<u8> {
     let (Some(on), Some(server), Some(engine)) = (args.on, args.server, args.engine) else {
         bail!("--on, --server and --engine say what to steer");
     };
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let guardian = guardian()?;
     let options =
         Options { on, server, engine, tunnel: (args.tunnel_port, args.vni), most_flows: args.max_flows };

@@ -140,7 +140,7 @@ fn watch(places: &Places, interval: Duration, json: bool) -> Result<u8> {
     if interval < Duration::from_millis(10) {
         bail!("--interval: 10 ms are the least");
     }
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let mut before = places.look()?;
     let mut next = Instant::now() + interval;
     loop {
@@ -160,7 +160,7 @@ fn watch(places: &Places, interval: Duration, json: bool) -> Result<u8> {
 
 /// Runs a command. A signal to end that the command survives ends it, and what changed is shown all the same.
 fn run_command(words: &[std::ffi::OsString]) -> Result<ExitStatus> {
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let (program, arguments) = words.split_first().context("which command?")?;
     let starting = || format!("running {}", program.display());
     let mut child = Command::new(program).args(arguments).spawn().with_context(starting)?;

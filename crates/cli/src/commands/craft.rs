@@ -65,7 +65,7 @@ fn write(args: &Craft, mut job: Job, longest: usize, paced: bool, drawn: Option<
     let spacing = if paced { 0 } else { 1_000 };
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
-    let control = Control { stop: crate::client::Signals::heeded()?.stop, ..Control::default() };
+    let control = Control { stop: crate::client::Signals::at_once()?.stop, ..Control::default() };
     let sent = engine.run(&mut job, &control);
     match sent.ended {
         Ended::Done => engine.into_inner().finish()?,

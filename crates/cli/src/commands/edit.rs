@@ -187,7 +187,7 @@ pub fn pass<'a>(
         // What it does not know is refused by its number.
         Some(None | Some(Way::Skip)) => None,
     };
-    let stop = crate::client::Signals::heeded()?.stop;
+    let stop = crate::client::Signals::at_once()?.stop;
     let totals = rewrite::run(&mut input, target, plan, side, &stop)?;
     let cut = input.notes().cut_short.as_ref();
     if let Some(why) = cut {

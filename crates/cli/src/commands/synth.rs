@@ -17,7 +17,7 @@ use wire::LinkType;
 const MAX_PROFILE: u64 = 64 << 20;
 
 pub fn run(args: Synth) -> Result<u8> {
-    let stop = crate::client::Signals::heeded()?.stop;
+    let stop = crate::client::Signals::at_once()?.stop;
     let profile = match (&args.like, Profile::named(&args.profile)) {
         (None, Some(profile)) => return named(&args, profile),
         (None, None) => read(&args.profile)?,
@@ -69,7 +69,7 @@ fn named(args: &Synth, profile: Profile) -> Result<u8> {
         );
     }
     let synth = ::synth::Synth::new(profile, args.seed)?;
-    write(path, synth, &crate::client::Signals::heeded()?.stop)?;
+    write(path, synth, &crate::client::Signals::at_once()?.stop)?;
     note(&format!("wrote {}", describe(&profile, path)));
     Ok(0)
 }

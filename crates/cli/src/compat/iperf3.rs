@@ -188,7 +188,7 @@ pub fn run(args: &Iperf3) -> Result<u8> {
     if args.debug.is_some() {
         note("-d: there is no debug output; -V says more");
     }
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let style = args.style()?;
     let _pid = args.pidfile.as_deref().map(super::Pid::write).transpose()?;
     let sink = Arc::new(args.sink(&signals)?);

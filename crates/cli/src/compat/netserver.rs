@@ -57,7 +57,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
         note("it stays in the foreground: run it by systemd, or with & behind it");
     }
     let at = addresses(host.as_deref(), port, v6)?;
-    let stop = Stop::from(Signals::heeded()?.stop);
+    let stop = Stop::from(Signals::at_once()?.stop);
     let v6_only = v6 == Some(true);
     let serving = Serving { at, passphrase, serial, tests: TESTS, memory: MEMORY, v6_only };
     serve(&serving, &stop, &|| super::leave_root(None), &|event| tell(&event, level))?;

@@ -238,7 +238,7 @@ fn help(tool: Tool) -> String {
     text += &listed(|here| here == Here::Nothing);
     text += "\nRefused, with the reason:\n";
     text += &listed(|here| matches!(here, Here::Refused(_)));
-    text += "\nAll is told in docs/from-tcpreplay.md; `netdyno replay --help` does more.\n";
+    text += "\ndocs/from-tcpreplay.md describes all of them; `netdyno replay --help` does more.\n";
     text
 }
 
@@ -249,24 +249,32 @@ fn now() -> String {
     format!("{}.{:06}", date.trim_end_matches('Z'), now.subsec_micros())
 }
 
+/// What is asked for in the place of a replay.
+fn instead(tool: Tool, given: &Parsed) -> Result<Option<Wanted>> {
+    if let Some(file) = given.value("save-opts") {
+        presets::save(Path::new(file), tool.name(), given)?;
+        return Ok(Some(Wanted::Saved));
+    }
+    if ["help", "less-help", "more-help"].iter().any(|help| given.has(help)) {
+        return Ok(Some(Wanted::Help));
+    }
+    if given.has("version") {
+        return Ok(Some(Wanted::Version));
+    }
+    if given.has("listnics") {
+        return Ok(Some(Wanted::Interfaces));
+    }
+    Ok(None)
+}
+
 fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
     let specs = tool.specs();
     let mut given = autoopts::parse_repeated(&specs, tcpreplay_edit::is_repeated, words)?;
     if let Some(file) = given.value("load-opts").map(PathBuf::from) {
         presets::load(&file, "TCPREPLAY", &specs, &mut given)?;
     }
-    if let Some(file) = given.value("save-opts") {
-        presets::save(Path::new(file), tool.name(), &given)?;
-        return Ok(Wanted::Saved);
-    }
-    if ["help", "less-help", "more-help"].iter().any(|help| given.has(help)) {
-        return Ok(Wanted::Help);
-    }
-    if given.has("version") {
-        return Ok(Wanted::Version);
-    }
-    if given.has("listnics") {
-        return Ok(Wanted::Interfaces);
+    if let Some(wanted) = instead(tool, &given)? {
+        return Ok(wanted);
     }
     for known in &OPTIONS {
         if let Here::Refused(reason) = known.here

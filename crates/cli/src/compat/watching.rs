@@ -27,7 +27,7 @@ fn after_each_loop(given: &Parsed) -> bool {
 pub fn hooks(given: &Parsed, device: &str, loops: u64) -> Result<Hooks> {
     let mut hooks = Hooks::default();
     if given.has("oneatatime") {
-        let mut steps = Steps { device: device.to_owned(), lines: lines(), stop: Signals::heeded()?.stop };
+        let mut steps = Steps { device: device.to_owned(), lines: lines(), stop: Signals::at_once()?.stop };
         hooks.ask = Some(Box::new(move |number| steps.ask(number)));
     }
     if given.has("verbose") {

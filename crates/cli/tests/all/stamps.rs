@@ -50,6 +50,6 @@ fn stamps_that_nobody_gives_are_refused_in_one_sentence() {
         "hardware",
         "--tx-timestamps hardware on tx0 (veth): the hardware stamps no frames that it sends",
     );
-    refused("driver --engine xdp", "only --engine packet is told when its frames left");
-    refused("driver --engine afxdp", "only --engine packet is told when its frames left");
+    refused("driver --engine xdp", "only --engine packet learns when its frames left");
+    refused("driver --engine afxdp", "only --engine packet learns when its frames left");
 }

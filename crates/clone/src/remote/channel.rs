@@ -43,13 +43,7 @@ impl Key {
     /// From 64 hexadecimal digits or Base64, with white space around it.
     pub fn parse(text: &str) -> Option<Key> {
         let text = text.trim();
-        let hex = || {
-            let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-            let digit = |digit: u8| char::from(digit).to_digit(16);
-            let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok();
-            rest.is_empty().then(|| pairs.iter().map(byte).collect::<Option<Vec<u8>>>())?
-        };
-        let bytes = if text.len() == 64 { hex()? } else { STANDARD.decode(text).ok()? };
+        let bytes = if text.len() == 64 { wire::hex::decode(text)? } else { STANDARD.decode(text).ok()? };
         let key = Key(bytes.try_into().ok()?);
         // What a file has that was only made room for.
         (key.0 != [0; 32]).then_some(key)
@@ -57,7 +51,7 @@ impl Key {
 
     /// In hexadecimal digits.
     pub fn text(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        wire::hex::encode(&self.0)
     }
 }
 
@@ -197,7 +191,7 @@ impl Frames {
     /// The next frame that is whole, without its length.
     #[allow(clippy::should_implement_trait, reason = "what it lends is its own")]
     pub fn next(&mut self) -> Option<&[u8]> {
-        let length = usize::from(u16::from_be_bytes(*self.bytes.get(self.at..)?.first_chunk()?));
+        let length = self.announced()?;
         let from = self.at + 2;
         let frame = self.bytes.get(from..from + length)?;
         self.at = from + length;
@@ -206,7 +200,7 @@ impl Frames {
 
     /// How long the frame says that it is that is not whole yet.
     pub fn announced(&self) -> Option<usize> {
-        Some(usize::from(u16::from_be_bytes(*self.bytes.get(self.at..)?.first_chunk()?)))
+        wire::bytes::be16(&self.bytes, self.at).map(usize::from)
     }
 }
 

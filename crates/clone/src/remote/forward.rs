@@ -577,8 +577,9 @@ fn over_rate(most_bits: Option<u64>, bucket: &mut (u64, f64), now_ns: u64) -> bo
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Left, Reader};
+    use super::super::record::Reader;
     use super::*;
+    use crate::funnel::Sessions;
 
     const MS: u64 = 1_000_000;
 
@@ -642,7 +643,7 @@ mod tests {
             said
         }
 
-        fn left(&self) -> Left {
+        fn left(&self) -> Sessions {
             self.forwarder.account().left
         }
     }
@@ -685,7 +686,7 @@ mod tests {
         tap.take(5000, false, RST | ACK, (500, 100), b"");
         tap.take(5001, true, SYN, (99, 0), b"");
         tap.take(5001, false, RST | ACK, (0, 100), b"");
-        assert_eq!(tap.left(), Left { refused: 2, ..Left::default() });
+        assert_eq!(tap.left(), Sessions { refused: 2, ..Sessions::default() });
     }
 
     #[test]
@@ -735,7 +736,7 @@ mod tests {
         assert_eq!(tap.said().len(), 3);
         // The new clone hears of what was since its welcome.
         tap.forwarder.dropped(7);
-        assert_eq!((tap.forwarder.now.frames.captured, tap.forwarder.now.left.sum()), (5, 0));
+        assert_eq!((tap.forwarder.now.frames.captured, tap.forwarder.now.not_forwarded()), (5, 0));
         assert_eq!((tap.forwarder.account().frames.captured, tap.forwarder.account().dropped), (12, 7));
     }
 

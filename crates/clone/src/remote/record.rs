@@ -8,7 +8,7 @@
 //!
 //! Numbers are big-endian. A segment is what `table` needs of it: no header is sent as it was.
 
-use crate::funnel::Frames;
+use crate::funnel::{Frames, Plus, Sessions};
 use crate::packet::Segment;
 use std::net::{IpAddr, SocketAddr};
 use wire::flow::FlowKey;
@@ -70,45 +70,26 @@ pub struct Account {
     pub frames: Frames,
     /// Frames that the kernel had no room for.
     pub dropped: u64,
-    /// Sessions.
-    pub left: Left,
+    /// Sessions that are not forwarded, by reason.
+    pub left: Sessions,
 }
 
-/// Sessions that an agent does not forward, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
-    /// SYNs whose connection never came about.
-    pub half_open: u64,
-    /// The server refused them.
-    pub refused: u64,
-    /// Open before the start.
-    pub midstream: u64,
-    /// Not chosen.
-    pub sampled_out: u64,
-    /// Too many at once.
-    pub over_sessions: u64,
-    /// More was forwarded than may be.
-    pub over_rate: u64,
-    /// Capturing took more of the machine than it may.
-    pub over_ceiling: u64,
-    /// The way to the clone had no room, or there was none.
-    pub over_link: u64,
+/// Counters as a record has them: numbers one behind the other.
+trait Numbers<const COUNT: usize> {
+    fn numbers(&self) -> [u64; COUNT];
+
+    fn of(numbers: [u64; COUNT]) -> Self;
 }
 
 macro_rules! numbers {
-    ($type:ident, $count:literal: $($field:ident)+) => {
-        impl $type {
+    ($type:ident, $count:literal: $($field:ident)+ $(, $rest:ident)?) => {
+        impl Numbers<$count> for $type {
             fn numbers(&self) -> [u64; $count] {
                 [$(self.$field),+]
             }
 
             fn of([$($field),+]: [u64; $count]) -> $type {
-                $type { $($field),+ }
-            }
-
-            /// Adds another's.
-            pub(super) fn join(&mut self, other: &$type) {
-                $(self.$field += other.$field;)+
+                $type { $($field,)+ $(..$type::$rest())? }
             }
         }
     };
@@ -116,21 +97,20 @@ macro_rules! numbers {
 
 numbers!(Frames, 13: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
     syn_acks_alone strays);
-numbers!(Left, 8: half_open refused midstream sampled_out over_sessions over_rate over_ceiling over_link);
-
-impl Left {
-    /// All of them.
-    pub fn sum(&self) -> u64 {
-        self.numbers().iter().sum()
-    }
-}
+// What becomes of sessions at an agent.
+numbers!(Sessions, 8: half_open refused midstream sampled_out over_sessions over_rate over_ceiling over_link, default);
 
 impl Account {
     /// Adds another's.
     pub fn add(&mut self, other: &Account) {
-        self.frames.join(&other.frames);
+        self.frames.plus(&other.frames);
         self.dropped += other.dropped;
-        self.left.join(&other.left);
+        self.left.plus(&other.left);
+    }
+
+    /// Sessions that are not forwarded.
+    pub fn not_forwarded(&self) -> u64 {
+        self.left.numbers().iter().sum()
     }
 }
 
@@ -328,7 +308,11 @@ impl<'a> Reader<'a> {
             SHED => Record::Shed(self.flow()?),
             ACCOUNT => {
                 let frames = Frames::of(self.numbers()?);
-                Record::Account(Account { frames, dropped: self.long()?, left: Left::of(self.numbers()?) })
+                Record::Account(Account {
+                    frames,
+                    dropped: self.long()?,
+                    left: Sessions::of(self.numbers()?),
+                })
             }
             BYE => Record::Bye,
             WELCOME => {
@@ -362,7 +346,7 @@ mod tests {
         let account = Account {
             frames: Frames::of(std::array::from_fn(|n| n as u64)),
             dropped: 99,
-            left: Left::of(std::array::from_fn(|n| 100 + n as u64)),
+            left: Sessions::of(std::array::from_fn(|n| 100 + n as u64)),
         };
         let segment = |flow, payload, missing| Record::Segment {
             at_ns: u64::MAX - 5,

@@ -4,6 +4,7 @@ use super::options::{insert_ip_option, tcp_option};
 use super::packet::{Packet, set};
 use super::random::Random;
 use super::{IpChaff, TcpChaff};
+use wire::bytes::be16;
 
 /// Of a whole packet or a fragment: other data behind the same header. `None` where there is nothing to replace.
 pub(super) fn ip(packet: &Packet, kind: IpChaff, random: &mut Random) -> Option<Packet> {
@@ -63,7 +64,7 @@ pub(super) fn tcp(packet: &Packet, kind: TcpChaff, random: &mut Random) -> Optio
     }
     chaff.finish_upper();
     if kind == TcpChaff::Checksum {
-        let checksum = super::packet::word(&chaff.bytes, upper + 16)?;
+        let checksum = be16(&chaff.bytes, upper + 16)?;
         // Neither the right one nor another form of it.
         let wrong = checksum.wrapping_add(1 + random.below(0xfffd) as u16);
         set(&mut chaff.bytes, upper + 16, &wrong.to_be_bytes());

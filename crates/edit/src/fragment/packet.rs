@@ -1,5 +1,6 @@
 //! A whole IP packet, and where its parts are.
 
+use wire::bytes::be16;
 use wire::checksum::{finish, finish_udp, sum};
 use wire::ends::Ends;
 
@@ -32,16 +33,12 @@ pub(crate) struct Layout {
 pub(crate) fn split(frame: &[u8], network: usize) -> Option<(&[u8], Packet)> {
     let (link, rest) = frame.split_at_checked(network)?;
     let length = match rest.first()? >> 4 {
-        4 => usize::from(word(rest, 2)?),
-        6 => 40 + usize::from(word(rest, 4)?),
+        4 => usize::from(be16(rest, 2)?),
+        6 => 40 + usize::from(be16(rest, 4)?),
         _ => return None,
     };
     let packet = Packet { bytes: rest.get(..length)?.to_vec() };
     packet.layout().map(|_| (link, packet))
-}
-
-pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|chunk| u16::from_be_bytes(*chunk))
 }
 
 pub(crate) fn set(bytes: &mut [u8], at: usize, value: &[u8]) {
@@ -60,7 +57,7 @@ impl Packet {
                 if bytes.len() < 20 || !(20..=bytes.len()).contains(&header) {
                     return None;
                 }
-                let fragment = word(bytes, 6)? & 0x3fff != 0;
+                let fragment = be16(bytes, 6)? & 0x3fff != 0;
                 Some(Layout { v6: false, payload: header, next_at: 9, upper: header, protocol, fragment })
             }
             6 if bytes.len() >= 40 => {

@@ -99,6 +99,25 @@ fn rule(name: &str, arguments: &[&str]) -> Result<Rule, String> {
         ("ip_ttl", _) => usage("ip_ttl TTL"),
         ("ip_tos", [tos]) => Ok(Rule::Tos(number(name, tos, 0, 255)?)),
         ("ip_tos", _) => usage("ip_tos TOS"),
+        ("ip_opt" | "tcp_opt" | "ip6_opt", _) => options(name, arguments),
+        ("ip6_qos", [class, label]) => Ok(Rule::Ip6Qos {
+            class: hexadecimal(name, class, 0xff)? as u8,
+            label: hexadecimal(name, label, 0xf_ffff)?,
+        }),
+        ("ip6_qos", _) => usage("ip6_qos CLASS LABEL, both hexadecimal"),
+        ("delay", _) => Err("delay: frames keep their captured time; change times when replaying".to_owned()),
+        ("echo", _) => Err("echo: nothing is printed; write it as a comment, behind #".to_owned()),
+        _ => Err(format!(
+            "{name} is no rule; ip_frag, tcp_seg, ip_chaff, tcp_chaff, dup, drop, order, ip_ttl, ip_tos, ip_opt, \
+             tcp_opt, ip6_opt and ip6_qos are"
+        )),
+    }
+}
+
+/// Options of headers.
+fn options(name: &str, arguments: &[&str]) -> Result<Rule, String> {
+    let usage = |form: &str| Err(format!("{name}: write {form}"));
+    match (name, arguments) {
         ("ip_opt", [kind @ ("lsrr" | "ssrr"), pointer, hops @ ..]) if !hops.is_empty() => {
             let hops = hops.iter().map(|hop| address(name, hop)).collect::<Result<Vec<_>, _>>()?;
             if hops.len() > 9 {
@@ -139,18 +158,7 @@ fn rule(name: &str, arguments: &[&str]) -> Result<Rule, String> {
             }
             Ok(Rule::Ip6Option(Ip6Option::Raw(bytes)))
         }
-        ("ip6_opt", _) => usage("ip6_opt route LEFT ADDRESS..., or ip6_opt raw BYTES, hexadecimal"),
-        ("ip6_qos", [class, label]) => Ok(Rule::Ip6Qos {
-            class: hexadecimal(name, class, 0xff)? as u8,
-            label: hexadecimal(name, label, 0xf_ffff)?,
-        }),
-        ("ip6_qos", _) => usage("ip6_qos CLASS LABEL, both hexadecimal"),
-        ("delay", _) => Err("delay: frames keep their captured time; change times when replaying".to_owned()),
-        ("echo", _) => Err("echo: nothing is printed; write it as a comment, behind #".to_owned()),
-        _ => Err(format!(
-            "{name} is no rule; ip_frag, tcp_seg, ip_chaff, tcp_chaff, dup, drop, order, ip_ttl, ip_tos, ip_opt, \
-             tcp_opt, ip6_opt and ip6_qos are"
-        )),
+        _ => usage("ip6_opt route LEFT ADDRESS..., or ip6_opt raw BYTES, hexadecimal"),
     }
 }
 
@@ -195,13 +203,8 @@ fn bytes(name: &str, words: &[&str]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for word in words.iter().flat_map(|word| word.split('|')) {
         let digits = word.strip_prefix("0x").unwrap_or(word);
-        let whole = digits.len() % 2 == 0
-            && !digits.is_empty()
-            && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let pairs = digits.as_bytes().chunks(2);
-        let read = pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-        match read.collect::<Option<Vec<u8>>>() {
-            Some(read) if whole => bytes.extend(read),
+        match wire::hex::decode(digits) {
+            Some(read) if !read.is_empty() => bytes.extend(read),
             _ => return Err(format!("{name} raw: \"{word}\" is not bytes in hexadecimal, two digits each")),
         }
     }

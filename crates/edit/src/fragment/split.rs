@@ -3,9 +3,10 @@
 //! An overlap is made of two neighbours: the second leaves first, then the first, made as long as both. Which of the
 //! two has the data for the bytes that both hold, and which random ones, is [`Favour`]. The last piece overlaps none.
 
-use super::packet::{FRAGMENT, Layout, Packet, set, word};
+use super::packet::{FRAGMENT, Layout, Packet, set};
 use super::random::Random;
 use super::{Favour, Queue, TooMany};
+use wire::bytes::be16;
 
 /// A piece: where it starts in the data, what it carries, and whether that is to the end of the data.
 struct Piece {
@@ -126,7 +127,7 @@ impl Header {
             set(&mut packet.bytes, header.len() - 6, &word.to_be_bytes());
         } else {
             // The reserved bit stays; do-not-fragment does not.
-            let reserved = super::packet::word(header, 6).unwrap_or(0) & 0x8000;
+            let reserved = be16(header, 6).unwrap_or(0) & 0x8000;
             let word = reserved | u16::from(!piece.last) << 13 | (piece.start / 8) as u16;
             set(&mut packet.bytes, 6, &word.to_be_bytes());
         }
@@ -151,7 +152,7 @@ pub(super) fn segment(
     let flags = header.get(layout.upper + 13).copied().unwrap_or(0);
     let sequence =
         header.get(layout.upper + 4..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_be_bytes(*b));
-    let mut identification = word(header, 4).unwrap_or(0);
+    let mut identification = be16(header, 4).unwrap_or(0);
     let step = (random.next() | 1) as u16;
     pieces(
         data,

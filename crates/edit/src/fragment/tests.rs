@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use wire::bytes::be16;
 use wire::checksum::{finish, pseudo_v4, pseudo_v6, sum};
 
 use super::*;
@@ -60,7 +61,7 @@ fn reassembled(fragments: &[Packet], favour: Favour) -> Vec<u8> {
         let layout = fragment.layout().unwrap();
         assert!(layout.fragment);
         let at = if layout.v6 { layout.upper - 6 } else { 6 };
-        let word = packet::word(&fragment.bytes, at).unwrap();
+        let word = be16(&fragment.bytes, at).unwrap();
         let (offset, more) = if layout.v6 { (word & 0xfff8, word & 1) } else { (word << 3, word & 0x2000) };
         let payload = &fragment.bytes[layout.upper..];
         assert!(more == 0 || payload.len() % 8 == 0);
@@ -85,10 +86,9 @@ fn checksums_are_right(packet: &Packet) -> bool {
     let bytes = &packet.bytes;
     let upper = &bytes[layout.upper..];
     let length_is_right = if layout.v6 {
-        usize::from(packet::word(bytes, 4).unwrap()) + 40 == bytes.len()
+        usize::from(be16(bytes, 4).unwrap()) + 40 == bytes.len()
     } else {
-        usize::from(packet::word(bytes, 2).unwrap()) == bytes.len()
-            && finish(sum(&bytes[..layout.upper])) == 0
+        usize::from(be16(bytes, 2).unwrap()) == bytes.len() && finish(sum(&bytes[..layout.upper])) == 0
     };
     let pseudo = if layout.v6 {
         pseudo_v6(

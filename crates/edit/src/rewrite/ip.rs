@@ -6,7 +6,7 @@ use wire::numbers::ethertype;
 use wire::numbers::protocol::{self, ICMPV6, SCTP, TCP, UDP};
 use wire::proto::sctp;
 
-use super::bytes::{read16, read32, read128, write, write16};
+use super::bytes::{be16, be32, be128, write, write16};
 use super::group::Group;
 use super::plan::{AddressMap, Plan, Side};
 use super::sums;
@@ -31,7 +31,7 @@ impl Packet {
         if bytes.len() < 20 || header > bytes.len() {
             return None;
         }
-        let flags = read16(bytes, 6)?;
+        let flags = be16(bytes, 6)?;
         let upper = (flags & 0x1fff == 0 && header >= 20).then(|| bytes.get(9).copied()).flatten();
         Some(Packet { v6: false, header, upper, fragment: flags & 0x3fff != 0 })
     }
@@ -53,7 +53,7 @@ impl Packet {
                 protocol::AUTHENTICATION => extension(1).map(|units| usize::from(units) * 4 + 8),
                 protocol::FRAGMENT => {
                     packet.fragment = true;
-                    let offset = read16(bytes, packet.header + 2);
+                    let offset = be16(bytes, packet.header + 2);
                     if offset.is_none_or(|offset| offset >> 3 != 0) {
                         return Some(packet);
                     }
@@ -86,7 +86,7 @@ pub(super) fn headers(bytes: &mut [u8], packet: &Packet, plan: &Plan) -> bool {
             recompute = ttl != super::Ttl::Set(*limit);
             *limit = ttl.apply(*limit);
         }
-        if let Some(word) = read32(bytes, 0) {
+        if let Some(word) = be32(bytes, 0) {
             let word = plan.traffic_class.map_or(word, |class| word & 0xf00f_ffff | u32::from(class) << 20);
             let word = plan.flow_label.map_or(word, |label| word & 0xfff0_0000 | label & 0x000f_ffff);
             write(bytes, 0, &word.to_be_bytes());
@@ -120,7 +120,7 @@ pub(super) fn headers(bytes: &mut [u8], packet: &Packet, plan: &Plan) -> bool {
 
 /// Changes a word of an IPv4 header and corrects its checksum.
 fn change_v4_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
-    let (Some(old), Some(checksum)) = (read16(bytes, at), read16(bytes, 10)) else { return };
+    let (Some(old), Some(checksum)) = (be16(bytes, at), be16(bytes, 10)) else { return };
     let new = change(old);
     write16(bytes, at, new);
     write16(bytes, 10, sums::word_changed(checksum, old, new));
@@ -142,7 +142,7 @@ fn ports(upper: &mut [u8], protocol: u8, plan: &Plan) {
         return;
     }
     for at in [2, 0] {
-        let Some(old) = read16(upper, at) else { return };
+        let Some(old) = be16(upper, at) else { return };
         let new = plan.ports.get(old);
         if new != old {
             write16(upper, at, new);
@@ -172,10 +172,10 @@ fn sctp_ports(upper: &mut [u8], length: usize, plan: &Plan) {
 fn shift_numbers(upper: &mut [u8], shift: u32) {
     let acknowledges = match upper.get(13) {
         Some(flags) => flags & 0x12 != 0x02,
-        None => read32(upper, 8) != Some(0),
+        None => be32(upper, 8) != Some(0),
     };
     for at in [4].into_iter().chain(acknowledges.then_some(8)) {
-        let Some(old) = read32(upper, at) else { return };
+        let Some(old) = be32(upper, at) else { return };
         let new = old.wrapping_add(shift);
         write(upper, at, &new.to_be_bytes());
         sums::upper_changed(upper, TCP, |checksum| {
@@ -188,7 +188,7 @@ fn shift_numbers(upper: &mut [u8], shift: u32) {
 #[inline]
 fn address_changed(bytes: &mut [u8], packet: &Packet, at: usize, old: u64, new: u64) {
     if !packet.v6
-        && let Some(checksum) = read16(bytes, 10)
+        && let Some(checksum) = be16(bytes, 10)
     {
         write16(bytes, 10, sums::bytes_changed(checksum, old, new));
     }
@@ -295,7 +295,7 @@ pub(super) enum Sums {
 
 /// Whether [`checksums`] will compute every checksum that covers the addresses, whatever it is now.
 pub(super) fn sums_all(bytes: &[u8], packet: &Packet, whole: bool) -> bool {
-    let whole = whole && read16(bytes, 2).is_some_and(|length| usize::from(length) == bytes.len());
+    let whole = whole && be16(bytes, 2).is_some_and(|length| usize::from(length) == bytes.len());
     whole && !packet.v6 && !packet.fragment && packet.header >= 20
 }
 
@@ -337,7 +337,7 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
 
 #[inline]
 fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, sums: Sums, change: impl FnOnce(u32) -> u32) {
-    let Some(old) = read32(bytes, at) else { return };
+    let Some(old) = be32(bytes, at) else { return };
     let new = change(old);
     if new != old {
         write(bytes, at, &new.to_be_bytes());
@@ -350,7 +350,7 @@ fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, sums: Sums, change: i
 
 #[inline]
 fn change_v6(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u128) -> u128) {
-    let Some(old) = read128(bytes, at) else { return };
+    let Some(old) = be128(bytes, at) else { return };
     let new = change(old);
     if new != old {
         write(bytes, at, &new.to_be_bytes());
@@ -378,7 +378,7 @@ fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
 
 /// Where the addresses of an ARP request or reply for IPv4 stand: the sender's, and the target's.
 pub(super) fn arp_addresses(bytes: &[u8]) -> Option<[usize; 2]> {
-    let (Some(ethertype::IPV4), Some(1 | 2)) = (read16(bytes, 2), read16(bytes, 6)) else { return None };
+    let (Some(ethertype::IPV4), Some(1 | 2)) = (be16(bytes, 2), be16(bytes, 6)) else { return None };
     let (Some(&hardware), Some(&4)) = (bytes.get(4), bytes.get(5)) else { return None };
     let sender = 8 + usize::from(hardware);
     Some([sender, sender + 4 + usize::from(hardware)])
@@ -386,7 +386,7 @@ pub(super) fn arp_addresses(bytes: &[u8]) -> Option<[usize; 2]> {
 
 /// Maps, then scrambles the addresses of ARP requests and replies for IPv4.
 pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
-    let (Some([sender, target]), Some(operation)) = (arp_addresses(bytes), read16(bytes, 6)) else { return };
+    let (Some([sender, target]), Some(operation)) = (arp_addresses(bytes), be16(bytes, 6)) else { return };
     let (near, far) = match side {
         Side::Client => (&plan.map_client, &plan.map_server),
         Side::Server => (&plan.map_server, &plan.map_client),
@@ -394,7 +394,7 @@ pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
     // tcprewrite takes a request's sender for the far side.
     let (of_sender, of_target) = if operation == 1 { (far, near) } else { (near, far) };
     for (at, map) in [(sender, of_sender), (target, of_target)] {
-        if let Some(old) = read32(bytes, at) {
+        if let Some(old) = be32(bytes, at) {
             let new = mapped_v4(old, map, plan);
             let new = plan.scramble_ip.map_or(new, |seed| scrambled_v4(new, seed, plan));
             write(bytes, at, &new.to_be_bytes());
@@ -406,7 +406,7 @@ pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
 /// Whether it changed.
 pub(super) fn set_length(bytes: &mut [u8], packet: &Packet, length: usize) -> bool {
     let (at, value) = if packet.v6 { (4, length.wrapping_sub(40)) } else { (2, length) };
-    let changed = read16(bytes, at) != Some(value as u16);
+    let changed = be16(bytes, at) != Some(value as u16);
     if changed {
         write16(bytes, at, value as u16);
     }
@@ -416,7 +416,7 @@ pub(super) fn set_length(bytes: &mut [u8], packet: &Packet, length: usize) -> bo
 /// The length of the packet, as its header says.
 fn stated_length(bytes: &[u8], packet: &Packet) -> usize {
     let (at, more) = if packet.v6 { (4, 40) } else { (2, 0) };
-    more + usize::from(read16(bytes, at).unwrap_or(0))
+    more + usize::from(be16(bytes, at).unwrap_or(0))
 }
 
 /// Computes checksums afresh. `whole` says that every byte was captured. What contradicts itself is left alone.
@@ -448,8 +448,8 @@ pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
 #[inline]
 pub(super) fn group(bytes: &[u8], packet: &Packet) -> Option<Group> {
     if packet.v6 {
-        read128(bytes, 24).filter(|address| is_group_v6(*address)).map(Group::V6)
+        be128(bytes, 24).filter(|address| is_group_v6(*address)).map(Group::V6)
     } else {
-        read32(bytes, 16).filter(|address| is_group_v4(*address)).map(Group::V4)
+        be32(bytes, 16).filter(|address| is_group_v4(*address)).map(Group::V4)
     }
 }

@@ -4,7 +4,7 @@ use wire::link::{ETHERNET_HEADER as ETHERNET, JUNIPER_HEADER, LinkHeader, PPP_IP
 use wire::numbers::ethertype::{IPV4, IPV6};
 use wire::{LinkType, Mac};
 
-use super::bytes::{read16, write, write16};
+use super::bytes::{be16, write, write16};
 use super::plan::{MacScramble, NewHeader, Plan, Side, Vlan};
 
 /// What was found before the network layer.
@@ -157,7 +157,7 @@ pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, 
     let bytes = match (header, side) {
         (NewHeader::Hdlc { address, control }, _) => {
             // tcprewrite takes what the Ethernet header says, although tags and labels go with it.
-            let before = link.ethernet.and_then(|start| read16(frame, start + 12));
+            let before = link.ethernet.and_then(|start| be16(frame, start + 12));
             let [high, low] = before.unwrap_or(link.protocol).to_be_bytes();
             hdlc = [*address, *control, high, low];
             hdlc.as_slice()
@@ -222,7 +222,7 @@ pub(super) fn to_ethernet(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan, sid
     write(&mut header, 0, &destination.0);
     write(&mut header, 6, &source.0);
     // A tag stays, so that its EtherType does.
-    let kind = link.kind_at.filter(|_| link.tagged).and_then(|at| read16(frame, at));
+    let kind = link.kind_at.filter(|_| link.tagged).and_then(|at| be16(frame, at));
     write16(&mut header, 12, kind.unwrap_or(link.protocol));
     frame.splice(..link.first, header);
     link.header = ETHERNET + (link.header - link.first);
@@ -274,10 +274,10 @@ fn tags(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan) -> bool {
     let (Some(kind_at), at) = (link.kind_at, link.first) else { return true };
     match plan.vlan {
         Some(Vlan::Add { id, priority, cfi, ether_type }) => {
-            let before = read16(frame, at).filter(|_| link.tagged).unwrap_or(0);
+            let before = be16(frame, at).filter(|_| link.tagged).unwrap_or(0);
             let priority = priority.map_or(before & 0xe000, |priority| u16::from(priority & 7) << 13);
             let cfi = cfi.map_or(before & 0x1000, |cfi| u16::from(cfi) << 12);
-            let Some(kind) = read16(frame, kind_at).filter(|_| frame.len() >= at) else { return false };
+            let Some(kind) = be16(frame, kind_at).filter(|_| frame.len() >= at) else { return false };
             let mut tag = [0; 4];
             write16(&mut tag, 0, priority | cfi | id & 0x0fff);
             write16(&mut tag, 2, kind);
@@ -287,7 +287,7 @@ fn tags(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan) -> bool {
             true
         }
         Some(Vlan::Delete) if link.tagged => {
-            let Some(kind) = read16(frame, at + 2) else { return false };
+            let Some(kind) = be16(frame, at + 2) else { return false };
             write16(frame, kind_at, kind);
             frame.drain(at..at + 4);
             link.header -= 4;

@@ -77,6 +77,19 @@ pub struct Fragmenting<'a> {
     pub server: bool,
 }
 
+impl Target<'_> {
+    /// That as many frames were read as there must be; fewer may come of a capture that is cut short.
+    fn has_them_all(&self, read: u64, input: &Reader) -> Result<(), EditError> {
+        match self.known {
+            Some((frames, cache)) if read > frames || read < frames && input.notes().cut_short.is_none() => {
+                let (cache, file) = (cache.display().to_string(), input.name().to_owned());
+                Err(EditError::OtherCache { cache, frames, file, read })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Fragmenting<'_> {
     fn is_for(&self, side: Side) -> bool {
         match side {
@@ -176,14 +189,7 @@ pub fn run(
             let pieces =
                 pieces.map_err(|why| EditError::Pieces { file: name.clone(), record: record.number, why })?;
             totals.left += u64::from(pieces.is_empty());
-            for mut piece in pieces {
-                let (wire_len, error) = match piece == frame.data {
-                    true => (frame.wire_len, fcs_error),
-                    false => (piece.len() as u32, [0; fcs::LEN]),
-                };
-                out.write(record.time_ns, &mut piece, wire_len, error)?;
-                totals.written += 1;
-            }
+            totals.written += out.write_pieces(record.time_ns, pieces, &frame, fcs_error)?;
             continue;
         }
         if side.is_some() {
@@ -192,24 +198,8 @@ pub fn run(
         out.write(record.time_ns, &mut frame.data, frame.wire_len, fcs_error)?;
         totals.written += 1;
     }
-    if let Some((frames, cache)) = target.known
-        && (totals.read > frames || totals.read < frames && input.notes().cut_short.is_none())
-    {
-        return Err(EditError::OtherCache {
-            cache: cache.display().to_string(),
-            frames,
-            file: name,
-            read: totals.read,
-        });
-    }
-    let out = match output {
-        Some(open) => open,
-        None => {
-            let link = target.link.or(input.interfaces().first().map(|interface| interface.link));
-            Output::create(target, link.unwrap_or(LinkType::ETHERNET), false)?
-        }
-    };
-    out.writer.finish()?;
+    target.has_them_all(totals.read, input)?;
+    output.map_or_else(|| Output::empty(target, input), Ok)?.writer.finish()?;
     Ok(totals)
 }
 
@@ -231,6 +221,12 @@ impl Output {
         Ok(Output { writer, link, keeps_fcs })
     }
 
+    /// For an input without frames.
+    fn empty(target: Target<'_>, input: &Reader) -> Result<Output, EditError> {
+        let link = target.link.or(input.interfaces().first().map(|interface| interface.link));
+        Output::create(target, link.unwrap_or(LinkType::ETHERNET), false)
+    }
+
     /// Writes a frame; `error` is by what its frame check sequence was wrong. One that was captured in part ends before it.
     fn write(
         &mut self,
@@ -247,6 +243,26 @@ impl Output {
             wire_len = wire_len.saturating_add(fcs::LEN as u32);
         }
         Ok(self.writer.write(time_ns, data, wire_len)?)
+    }
+
+    /// Writes what became of a frame, and says how many that are. Only one that is the whole frame still keeps the error of its
+    /// frame check sequence.
+    fn write_pieces(
+        &mut self,
+        time_ns: u64,
+        pieces: Vec<Vec<u8>>,
+        of: &Frame,
+        error: [u8; fcs::LEN],
+    ) -> Result<u64, EditError> {
+        let count = pieces.len() as u64;
+        for mut piece in pieces {
+            let (wire_len, error) = match piece == of.data {
+                true => (of.wire_len, error),
+                false => (piece.len() as u32, [0; fcs::LEN]),
+            };
+            self.write(time_ns, &mut piece, wire_len, error)?;
+        }
+        Ok(count)
     }
 }
 

@@ -1,7 +1,5 @@
 //! What to do to each frame: the plan that options are turned into. Plain data; [`super::frame`] carries it out.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use wire::Mac;
 
 use super::fuzz::Fuzz;
@@ -88,16 +86,6 @@ impl Prefix {
     pub const ALL_V4: Prefix = Prefix::V4(0, 0);
     /// All of IPv6.
     pub const ALL_V6: Prefix = Prefix::V6(0, 0);
-
-    /// One address.
-    pub fn host_v4(address: Ipv4Addr) -> Prefix {
-        Prefix::V4(address.to_bits(), 32)
-    }
-
-    /// One address.
-    pub fn host_v6(address: Ipv6Addr) -> Prefix {
-        Prefix::V6(address.to_bits(), 128)
-    }
 
     /// Whether both are of one IP version.
     pub fn same_version(&self, other: &Prefix) -> bool {

@@ -6,7 +6,7 @@ use wire::ends::Ends;
 use wire::numbers::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use wire::proto::sctp;
 
-use super::bytes::{read16, write16};
+use super::bytes::{be16, write16};
 
 /// One's complement addition.
 fn add(a: u16, b: u16) -> u16 {
@@ -37,7 +37,7 @@ fn field(protocol: u8) -> Option<usize> {
 /// Corrects the upper layer's checksum at the start of `upper` for a change, where it has one.
 pub(super) fn upper_changed(upper: &mut [u8], protocol: u8, change: impl FnOnce(u16) -> u16) {
     let Some(at) = field(protocol) else { return };
-    let Some(old) = read16(upper, at) else { return };
+    let Some(old) = be16(upper, at) else { return };
     match (protocol, old) {
         // No checksum (RFC 768).
         (UDP, 0) => {}
@@ -68,7 +68,7 @@ fn upper(upper: &mut [u8], protocol: u8, pseudo: u64) {
         SCTP => return crc::fix_sctp(upper),
         _ => return,
     };
-    if upper.len() < shortest || protocol == UDP && read16(upper, at) == Some(0) {
+    if upper.len() < shortest || protocol == UDP && be16(upper, at) == Some(0) {
         return;
     }
     write16(upper, at, 0);
@@ -105,7 +105,7 @@ pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
 /// The part of an upper layer that its checksum covers: of UDP as much as its own length says (RFC 768; RFC 8200 section 8.1).
 /// Where that cannot be (of a datagram that was cut) it is all there is.
 fn covered(rest: &mut [u8], protocol: u8) -> &mut [u8] {
-    let stated = read16(rest, 4).map(usize::from).filter(|_| protocol == UDP);
+    let stated = be16(rest, 4).map(usize::from).filter(|_| protocol == UDP);
     let length = stated.filter(|length| (8..=rest.len()).contains(length)).unwrap_or(rest.len());
     rest.get_mut(..length).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use wire::LinkType;
 use wire::numbers::ethertype::{ARP, IPV4, IPV6};
 use wire::numbers::protocol::{SCTP, TCP, UDP};
 
-use super::bytes::{read16, read32, read128};
+use super::bytes::{be16, be32, be128};
 use super::ip::{self, Packet};
 use super::link;
 use super::plan::{AddressMap, Plan, Side};
@@ -58,8 +58,8 @@ impl Ends {
     pub(super) fn of(link: LinkType, frame: &[u8]) -> Option<Ends> {
         let link = link::decode(link, frame)?;
         let bytes = frame.get(link.header..)?;
-        let v4 = |at| Some(IpAddr::V4(Ipv4Addr::from(read32(bytes, at)?)));
-        let v6 = |at| Some(IpAddr::V6(Ipv6Addr::from(read128(bytes, at)?)));
+        let v4 = |at| Some(IpAddr::V4(Ipv4Addr::from(be32(bytes, at)?)));
+        let v6 = |at| Some(IpAddr::V6(Ipv6Addr::from(be128(bytes, at)?)));
         match link.protocol {
             IPV4 => {
                 let packet = Packet::v4(bytes)?;
@@ -83,7 +83,7 @@ impl Ends {
             }
             ARP => {
                 let [sender, target] = ip::arp_addresses(bytes)?;
-                let request = read16(bytes, 6) == Some(1);
+                let request = be16(bytes, 6) == Some(1);
                 Some(Ends { source: v4(sender)?, destination: v4(target)?, ports: None, arp: true, request })
             }
             _ => None,
@@ -94,7 +94,7 @@ impl Ends {
 fn ports(bytes: &[u8], packet: &Packet) -> Option<[u16; 2]> {
     let has = matches!(packet.upper, Some(TCP | UDP | SCTP));
     let upper = bytes.get(packet.header..).filter(|_| has)?;
-    Some([read16(upper, 0)?, read16(upper, 2)?])
+    Some([be16(upper, 0)?, be16(upper, 2)?])
 }
 
 impl Uses {

@@ -19,8 +19,6 @@ pub mod flag {
     pub const ROUTING_ALLOWED: u32 = 0x20;
     /// TCP Fast Open.
     pub const FASTOPEN: u32 = 0x800;
-    /// IP_PKTINFO.
-    pub const PKTINFO: u32 = 0x2000;
     /// The UDP socket is to be connected.
     pub const CONNECTED: u32 = 0x4000;
     /// TCP_DEFER_ACCEPT.

@@ -44,7 +44,7 @@ pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loa
     let mut base = 0;
     for input in inputs.iter_mut() {
         let files = [0, 1].map(|side| input.name(side).to_owned());
-        let (mut clock, mut count) = (reading.clock(), 0u64);
+        let (mut offsets, mut count) = (reading.offsets(), 0u64);
         while let Some((record, side)) = input.next_record()? {
             let Some(side) = side else { continue };
             let file = &files[usize::from(side)];
@@ -52,7 +52,7 @@ pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loa
                 continue;
             }
             let side = reading.leaves_on(side);
-            loaded.odd.backwards += u64::from(!clock.advance(record.time_ns));
+            loaded.odd.backwards += u64::from(!offsets.advance(record.time_ns));
             count += 1;
             let cut = frame.data.len() < frame.wire_len as usize;
             loaded.odd.truncated[usize::from(side)] += u64::from(cut);
@@ -61,7 +61,7 @@ pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loa
                 .templates
                 .push(LinkType::ETHERNET, &frame.data)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
-            loaded.offsets.push(clock.offset.saturating_add(base));
+            loaded.offsets.push(offsets.offset.saturating_add(base));
             full = loaded.memory() > most;
             if full || reading.first.is_some_and(|first| count >= first) {
                 break;
@@ -71,8 +71,8 @@ pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loa
             break;
         }
         input.note(&mut loaded.odd);
-        let gap = reading.seam.gap(clock.offset, count);
-        base = clock.offset.saturating_add(gap).saturating_add(base);
+        let gap = reading.seam.gap(offsets.offset, count);
+        base = offsets.offset.saturating_add(gap).saturating_add(base);
     }
     if full {
         return Err(no_room(inputs));

@@ -234,22 +234,22 @@ impl Reading {
         Ok(fits)
     }
 
-    /// The clock of a file whose first frame is to come.
-    pub(super) fn clock(&self) -> Clock {
-        Clock { latest: None, offset: 0, longest_gap: self.longest_gap_ns.unwrap_or(u64::MAX) }
+    /// Those of a file whose first frame is to come.
+    pub(super) fn offsets(&self) -> Offsets {
+        Offsets { latest: None, offset: 0, longest_gap: self.longest_gap_ns.unwrap_or(u64::MAX) }
     }
 }
 
 /// Turns a file's time stamps into offsets from its first frame that never go back.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(super) struct Offsets {
     latest: Option<u64>,
     /// That of the latest frame.
     pub offset: u64,
     longest_gap: u64,
 }
 
-impl Clock {
+impl Offsets {
     /// Moves to a frame captured at `time`. False if that lies before the frame before, which it then follows at once.
     pub fn advance(&mut self, time: u64) -> bool {
         let latest = self.latest.unwrap_or(time);
@@ -275,8 +275,8 @@ mod tests {
     #[test]
     fn times_never_go_back_and_long_pauses_are_cut() {
         let offsets = |longest_gap_ns| {
-            let mut clock = Reading { longest_gap_ns, ..Reading::default() }.clock();
-            [1000, 1300, 1200, 1400, 9000].map(|time| (clock.advance(time), clock.offset))
+            let mut offsets = Reading { longest_gap_ns, ..Reading::default() }.offsets();
+            [1000, 1300, 1200, 1400, 9000].map(|time| (offsets.advance(time), offsets.offset))
         };
         assert_eq!(offsets(None), [(true, 0), (true, 300), (false, 300), (true, 400), (true, 8000)]);
         assert_eq!(offsets(Some(200)), [(true, 0), (true, 200), (false, 200), (true, 300), (true, 500)]);

@@ -1,7 +1,7 @@
 //! Captures sent while they are read: memory stays bounded however large they are.
 
 use super::hooks::{Hooks, Loss, Passed};
-use super::reading::{Clock, Reading};
+use super::reading::{Offsets, Reading};
 use super::{Facts, Frames, Input, Seen, SourceError};
 use crate::Overdue;
 use crate::clock;
@@ -90,7 +90,7 @@ pub struct StreamSource {
     /// Capture time at which the present file begins, unscaled, from the run's start.
     base: u128,
     /// Offsets in the present file.
-    clock: Clock,
+    offsets: Offsets,
     /// Frames taken from the present file, and in the present pass.
     in_file: u64,
     in_pass: u64,
@@ -115,7 +115,7 @@ impl StreamSource {
             Timing::Capture(_) | Timing::Stamps => Schedule::TopSpeed,
             Timing::Schedule(schedule) => schedule.clone(),
         };
-        let clock = options.reading.clock();
+        let offsets = options.reading.offsets();
         let seen = Seen::expiring(options.flow_expiry_s);
         StreamSource {
             names: inputs.iter().map(|input| [0, 1].map(|side| input.name(side).to_owned())).collect(),
@@ -135,7 +135,7 @@ impl StreamSource {
             file: 0,
             pass: 0,
             base: 0,
-            clock,
+            offsets,
             in_file: 0,
             in_pass: 0,
             ended: false,
@@ -202,10 +202,10 @@ impl StreamSource {
                 if self.pass == 0 {
                     input.note(&mut self.seen.odd);
                 }
-                let lasted = self.clock.offset;
+                let lasted = self.offsets.offset;
                 let gap = self.options.reading.seam.gap(lasted, self.in_file);
                 self.base += u128::from(lasted) + u128::from(gap);
-                (self.clock, self.in_file) = (self.options.reading.clock(), 0);
+                (self.offsets, self.in_file) = (self.options.reading.offsets(), 0);
                 self.file += 1;
                 continue;
             };
@@ -224,13 +224,13 @@ impl StreamSource {
             if self.options.only_unique && round > 0 && !has_addresses(&self.frame.data) {
                 continue;
             }
-            odd.backwards += u64::from(!self.clock.advance(time));
+            odd.backwards += u64::from(!self.offsets.advance(time));
             self.side = reading.leaves_on(side);
             self.in_file += 1;
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
                 Timing::Capture(speed) => {
-                    let offset = speed.scale(self.base + u128::from(self.clock.offset));
+                    let offset = speed.scale(self.base + u128::from(self.offsets.offset));
                     offset.saturating_add(self.options.pause_ns.saturating_mul(self.pass))
                 }
                 Timing::Stamps => time,
@@ -449,7 +449,7 @@ impl Frames for StreamSource {
             Timing::Capture(speed) => {
                 let pauses = self.pass - u64::from(self.ended && self.pass > 0);
                 // Of a file that was given up: as far as it was read.
-                let reached = self.base + u128::from(self.clock.offset);
+                let reached = self.base + u128::from(self.offsets.offset);
                 speed.scale(reached).saturating_add(self.options.pause_ns.saturating_mul(pauses))
             }
             Timing::Schedule(_) => self.position.due,

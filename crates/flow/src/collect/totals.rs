@@ -64,7 +64,7 @@ impl Totals {
 
     /// Reads a record of options that has some. `room` is asked for the memory of a process that is not known yet; true: there was
     /// none.
-    pub(super) fn heed(
+    pub(super) fn read(
         &mut self,
         template: &Template,
         record: &[u8],

@@ -154,6 +154,6 @@ fn every_program_is_loaded_here_and_the_oldest_forwards_as_the_newest_does() {
 
 fn counted(loaded: &Loaded) -> [u64; 3] {
     let shares = (0..loaded.counters.len()).filter_map(|entry| loaded.counters.get(entry));
-    let sum = shares.fold(Passed::default(), |sum, share| sum.with(&share));
+    let sum = shares.fold(Counters::default(), |sum, share| sum.with(&share));
     [sum.forwarded, sum.completed, sum.forwarded_bytes]
 }

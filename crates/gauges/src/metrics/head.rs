@@ -2,7 +2,7 @@
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum HttpRequest {
     /// It is no request.
     Nothing,
     /// Something else than to be shown something.
@@ -17,18 +17,18 @@ pub enum Asked {
     Elsewhere,
 }
 
-impl Asked {
+impl HttpRequest {
     /// `own` has what this host is called, in small letters.
-    pub fn read(head: &[u8], own: &[String]) -> Asked {
-        let Ok(text) = std::str::from_utf8(head) else { return Asked::Nothing };
+    pub fn read(head: &[u8], own: &[String]) -> HttpRequest {
+        let Ok(text) = std::str::from_utf8(head) else { return HttpRequest::Nothing };
         let mut lines = text.lines();
         let words: Vec<&str> = lines.next().unwrap_or("").split(' ').collect();
-        let [method, target, version] = words[..] else { return Asked::Nothing };
+        let [method, target, version] = words[..] else { return HttpRequest::Nothing };
         if !version.starts_with("HTTP/1.") || method.is_empty() || !target.starts_with('/') {
-            return Asked::Nothing;
+            return HttpRequest::Nothing;
         }
         if !matches!(method, "GET" | "HEAD") {
-            return Asked::ToChange;
+            return HttpRequest::ToChange;
         }
         let headers = lines.filter_map(|line| line.split_once(':'));
         let of = |wanted: &'static str| {
@@ -36,14 +36,14 @@ impl Asked {
             named.map(|(_, value)| value.trim())
         };
         if !of("host").all(|host| is_ours(host, own)) {
-            return Asked::Another;
+            return HttpRequest::Another;
         }
         match target.split('?').next().unwrap_or("") {
-            "/metrics" => Asked::Metrics {
+            "/metrics" => HttpRequest::Metrics {
                 open: of("accept").any(|value| value.contains("application/openmetrics-text")),
             },
-            "/" => Asked::Root,
-            _ => Asked::Elsewhere,
+            "/" => HttpRequest::Root,
+            _ => HttpRequest::Elsewhere,
         }
     }
 }

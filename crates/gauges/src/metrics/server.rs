@@ -3,7 +3,7 @@
 //! Its own, because a request is one line that matters and an answer is a page of text. What comes in is bounded in
 //! size, time and number; whoever sends something else is told so in a line.
 
-use super::head::Asked;
+use super::head::HttpRequest;
 use super::text::{Format, render};
 use crate::GaugesError;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -223,18 +223,20 @@ impl Answer {
 
 /// What a request's head is answered.
 fn answer(head: &[u8], shown: &Shown) -> Answer {
-    let format = match Asked::read(head, &shown.names) {
-        Asked::Nothing => return Answer::plain("400 Bad Request", "not an HTTP request\n"),
-        Asked::ToChange => return Answer::plain("405 Method Not Allowed", "only GET and HEAD\n"),
-        Asked::Another => {
+    let format = match HttpRequest::read(head, &shown.names) {
+        HttpRequest::Nothing => return Answer::plain("400 Bad Request", "not an HTTP request\n"),
+        HttpRequest::ToChange => return Answer::plain("405 Method Not Allowed", "only GET and HEAD\n"),
+        HttpRequest::Another => {
             let mend = "ask for this host by its address or its own name, or tell netdyno of the name \
                         when it begins: another name may lead a browser here\n";
             return Answer::plain("421 Misdirected Request", mend);
         }
-        Asked::Root => return Answer::plain("200 OK", "netdyno: metrics of this run are at /metrics\n"),
-        Asked::Elsewhere => return Answer::plain("404 Not Found", "metrics are at /metrics\n"),
-        Asked::Metrics { open: true } => Format::OpenMetrics,
-        Asked::Metrics { open: false } => Format::Prometheus,
+        HttpRequest::Root => {
+            return Answer::plain("200 OK", "netdyno: metrics of this run are at /metrics\n");
+        }
+        HttpRequest::Elsewhere => return Answer::plain("404 Not Found", "metrics are at /metrics\n"),
+        HttpRequest::Metrics { open: true } => Format::OpenMetrics,
+        HttpRequest::Metrics { open: false } => Format::Prometheus,
     };
     // Before the run has begun there is nothing to tell, which is no error.
     let body = match shown.board.latest() {

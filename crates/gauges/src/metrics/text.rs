@@ -441,7 +441,13 @@ fn streams(page: &mut Page, moment: &Snapshot) {
     }
     let told = &moment.streams[..moment.streams.len().min(STREAMS)];
     let untold = moment.streams.len() as u64 - told.len() as u64 + moment.streams_beyond;
-    page.one("netdyno_streams_untold", "gauge", "Streams beyond those told one by one.", &[], &untold);
+    page.one(
+        "netdyno_streams_untold",
+        "gauge",
+        "Streams beyond those that are listed one by one.",
+        &[],
+        &untold,
+    );
     type Of = fn(&snapshot::Stream) -> u64;
     let families: [(&str, &str, &str, Of); 5] = [
         ("rx_frames", "counter", "Frames received of each stream.", |s| s.received.frames),

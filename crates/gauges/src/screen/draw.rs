@@ -471,10 +471,10 @@ fn footer(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line
         return lines.into_iter().map(|line| Line::styled(line, style)).collect();
     }
     let mut keys = vec!["q quit".to_owned()];
-    if now.title.hands.no_pause.is_none() {
+    if now.title.manual.no_pause.is_none() {
         keys.push(if now.phase == Phase::Paused { "space go on" } else { "space pause" }.to_owned());
     }
-    if now.title.hands.no_rate.is_none() {
+    if now.title.manual.no_rate.is_none() {
         keys.push("+ - rate".to_owned());
     }
     if !now.streams.is_empty() {
@@ -519,7 +519,7 @@ fn help(now: &Snapshot, scroll: usize, manner: Manner, width: usize, height: usi
     ]
     .map(str::to_owned)
     .into();
-    for (what, why) in [("pause", &now.title.hands.no_pause), ("+ and -", &now.title.hands.no_rate)] {
+    for (what, why) in [("pause", &now.title.manual.no_pause), ("+ and -", &now.title.manual.no_rate)] {
         text.extend(why.iter().map(|why| format!(" {what:<11}not here: {}", printable(why))));
     }
     let mut lines: Vec<String> =

@@ -155,7 +155,7 @@ impl View {
     /// Does what a key asks for; what the run has to do is returned.
     pub fn press(&mut self, key: Key) -> Option<Request> {
         self.note = None;
-        let hands = self.now.as_ref().map(|now| now.title.hands.clone()).unwrap_or_default();
+        let manual = self.now.as_ref().map(|now| now.title.manual.clone()).unwrap_or_default();
         let over = self.now.as_ref().is_some_and(|now| matches!(now.phase, Phase::Settling | Phase::Ended));
         let (why_not, request) = match key {
             Key::Quit => {
@@ -197,10 +197,10 @@ impl View {
                 self.scroll = 0;
                 return None;
             }
-            Key::Pause => (hands.no_pause, Request::Toggle),
-            Key::Faster => (hands.no_rate, Request::Faster),
-            Key::Slower => (hands.no_rate, Request::Slower),
-            Key::AsAsked => (hands.no_rate, Request::Percent(100)),
+            Key::Pause => (manual.no_pause, Request::Toggle),
+            Key::Faster => (manual.no_rate, Request::Faster),
+            Key::Slower => (manual.no_rate, Request::Slower),
+            Key::AsAsked => (manual.no_rate, Request::Percent(100)),
         };
         match why_not {
             _ if over => self.note = Some("all was sent: nothing can be changed any more".to_owned()),

@@ -108,13 +108,13 @@ fn carry_out(
         ..Resolved::default()
     };
     let longest = facts.longest.unwrap_or_else(|| stream_buffer(place.as_ref(), None));
-    session.heed();
+    session.stop_in_order();
     let sends = Job {
         count: pace.count,
         duration: pace.duration,
         catch_up: pace.catching_up(place.as_slice()),
         spin: pace.spin,
-        stamps: shared::stamps(metering.how.clock),
+        stamps: shared::stamp_clock(metering.how.clock),
         ..Job::of(source)
     };
     run::run(Setup {

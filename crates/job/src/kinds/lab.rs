@@ -49,20 +49,20 @@ pub fn of_job(asked: &spec::Lab) -> Result<Option<Bottleneck>> {
 
 /// A lab with two hosts for frames that are not made for it, and the device between them at work.
 #[derive(Debug)]
-pub struct Own {
+pub struct TwoHosts {
     lab: Lab,
     device: Option<Device>,
     /// What is between the hosts learns where addresses are.
     pub learns: bool,
 }
 
-impl Own {
+impl TwoHosts {
     /// Made as it is asked for, with so many queues at each end. What has a limit or a loss is a bridge that learns nothing, unless told
     /// otherwise: captures have both directions, which a bridge that learns would not pass on.
     ///
     /// # Errors
     /// What is asked for that cannot be, or that there can be no lab.
-    pub fn make(asked: &spec::Lab, queues: u32) -> Result<Own> {
+    pub fn make(asked: &spec::Lab, queues: u32) -> Result<TwoHosts> {
         if asked.ports.is_some() {
             bail!("`.lab.ports`: this lab has two hosts; leave it out");
         }
@@ -83,7 +83,7 @@ impl Own {
         let lab =
             Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
         let program = asked.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
-        Ok(Own { lab, device: program, learns })
+        Ok(TwoHosts { lab, device: program, learns })
     }
 
     /// Where frames leave, and where they arrive.

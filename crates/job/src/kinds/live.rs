@@ -54,7 +54,7 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     let mut warnings = Warnings::default();
     let dialogues = dialogues(args, session, &mut warnings)?;
     let to = server(args, &dialogues)?;
-    session.heed();
+    session.stop_in_order();
     // A command before this one may have taken the link down with its programs; this one's guard takes none down.
     let mut links = carrier::Ends::none();
     links.needed(&place, "live")?;
@@ -533,8 +533,8 @@ fn conversation(outcome: &Outcome) -> Conversation {
                 difference: exchange.difference.as_ref().map(|difference| Difference {
                     offset: difference.offset,
                     shown_from: difference.shown_from,
-                    captured: hex(&difference.captured),
-                    live: hex(&difference.live),
+                    captured: wire::hex::encode(&difference.captured),
+                    live: wire::hex::encode(&difference.live),
                 }),
                 first_byte_ns: exchange.first_byte_ns,
                 captured_first_byte_ns: exchange.captured_first_byte_ns,
@@ -553,8 +553,4 @@ fn ended(ended: Ended) -> &'static str {
         Ended::ResetByServer => "reset by server",
         Ended::Open => "open",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

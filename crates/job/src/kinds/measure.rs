@@ -105,7 +105,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     shared::measurable(&place)?;
     let options = options(args, &place)?;
     let name = &place.interface.name;
-    session.heed();
+    session.stop_in_order();
     let mut ends = Ends::none();
     ends.optional(&place, "measure")?;
     let recorder = args.capture.as_ref();

@@ -7,15 +7,15 @@ use crate::session::Session;
 use anyhow::Result;
 use port::watch::Watch;
 use report::{Code, Report, Resolved};
-use snapshot::{Hands, Title};
+use snapshot::{ManualControl, Title};
 use std::time::Duration;
 
 /// What can be done to them by hand: nothing but to end them.
-fn no_hands() -> Hands {
+fn no_manual_control() -> ManualControl {
     let why = || {
         Some("nothing is sent from here at a rate of its own: there is nothing to pause or change".to_owned())
     };
-    Hands { no_pause: why(), no_rate: why() }
+    ManualControl { no_pause: why(), no_rate: why() }
 }
 
 /// What contradicts itself in a job of a library's user, who need not have checked it.
@@ -25,7 +25,7 @@ pub fn check(job: &impl spec::Kind) -> Result<()> {
 
 /// What a screen says of them.
 pub fn title(command: &str) -> Title {
-    Title { command: command.to_owned(), hands: no_hands(), ..Title::default() }
+    Title { command: command.to_owned(), manual: no_manual_control(), ..Title::default() }
 }
 
 /// The report of a job at one interface, with its limits.

@@ -37,7 +37,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
         mac_only: args.mac_only,
         ..Options::default()
     };
-    session.heed();
+    session.stop_in_order();
     let mut leaving = Leaving::begin(&place)?;
     let name = &place.interface.name;
     let mut ends = Ends::none();

@@ -356,12 +356,12 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
     let paced = settings.rate() != Some(Rate::TopSpeed);
     if settings.metering.how.check_content {
         bail!(
-            "`.check_content`: of captures each frame has content of its own, which the meter is not told: `send` can check"
+            "`.check_content`: each frame of a capture has content of its own, which the meter does not know: only `send` can check content"
         );
     }
     if let Some(asked) = settings.lab.take() {
         shared::check_lab(&settings.through)?;
-        let own = lab::Own::make(&asked, settings.through.queues())?;
+        let own = lab::TwoHosts::make(&asked, settings.through.queues())?;
         let [near, far] = own.places()?;
         settings.interface = Some(near.spec.clone());
         settings.between_learns = Some(own.learns);
@@ -473,7 +473,7 @@ pub fn replay(
     let Ready { sent: Sent { source, rate, total, longest }, mut warnings, damage, truncated, kept } =
         ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
-    session.heed();
+    session.stop_in_order();
     let priority = settings.pace.priority(source.facts().paced);
     let job = Job {
         source,
@@ -481,7 +481,7 @@ pub fn replay(
         duration: settings.pace.duration,
         catch_up: settings.pace.catching_up(&tx),
         spin: settings.pace.spin,
-        stamps: shared::stamps(settings.metering.how.clock),
+        stamps: shared::stamp_clock(settings.metering.how.clock),
     };
     if let Some(path) = &settings.write {
         let mut report = write(command, asked, rate, job, path, longest, &session.stop, warnings, &settings)?;

@@ -8,7 +8,7 @@ use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
 use crate::mesh::{self, Station};
 use crate::place::Place;
-use crate::run::{self, Apart, Setup};
+use crate::run::{self, PerPort, Setup};
 use crate::session::Session;
 use anyhow::{Context as _, Result, bail};
 use engine::Job;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
+use traffic::fraction::gcd;
 use traffic::rate::NoSchedule;
 use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Program, Rate, Schedule};
@@ -33,7 +34,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
     let Some(asked) = &args.lab else { return sent(args, None, session) };
     let through = Through::of(args.through(), &session.consent);
     shared::check_lab(&through)?;
-    let own = lab::Own::make(asked, through.queues())?;
+    let own = lab::TwoHosts::make(asked, through.queues())?;
     let board = Arc::clone(&session.board);
     let counters = own.counters();
     let mut report = sent(args, Some(own.places()?), session)?;
@@ -55,7 +56,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         let source = plugged.frames(seed, args.sign == spec::Sign::Always)?;
         return super::given::of_plugin(args, source, (plugged.source(), seed), session);
     }
-    let asked = Asked {
+    let asked = Request {
         job: args,
         pace: &pace,
         seed: seed(args, &what),
@@ -101,7 +102,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         ..resolved
     };
     let (count, duration) = (resolved.count, resolved.duration_ns.map(Duration::from_nanos));
-    session.heed();
+    session.stop_in_order();
     if args.pattern == Pattern::Mesh {
         teach(&program, args, &session)?;
     }
@@ -115,7 +116,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         duration,
         catch_up: pace.catching_up(&tx),
         spin: pace.spin,
-        stamps: shared::stamps(args.meter.clock),
+        stamps: shared::stamp_clock(args.meter.clock),
         ..Job::program(program)
     };
     run::run(Setup {
@@ -123,7 +124,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         total,
         endless,
         patient: true,
-        apart: several.then_some(Apart { ports: tx.len(), workers, arrive }),
+        per_port: several.then_some(PerPort { ports: tx.len(), workers, arrive }),
         tx,
         rx,
         round_trip: args.round_trip,
@@ -138,7 +139,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
 
 /// What is sent, and at which port each signed stream arrives.
 fn plan(
-    asked: &Asked<'_>,
+    asked: &Request<'_>,
     what: What<'_>,
     tx: &[Place],
     stop: &Arc<AtomicBool>,
@@ -339,7 +340,7 @@ fn joined(mut plans: Vec<Planned>, tx: &[Place]) -> (Planned, BTreeMap<u32, usiz
 }
 
 /// What each port sends to every other, of an expression.
-fn mesh(args: &Asked<'_>, what: What<'_>, tx: &[Place]) -> Result<(Planned, BTreeMap<u32, usize>)> {
+fn mesh(args: &Request<'_>, what: What<'_>, tx: &[Place]) -> Result<(Planned, BTreeMap<u32, usize>)> {
     let What::Expression(text) = what else {
         bail!(
             "`.pattern: mesh`: what each port sends to every other is an expression; a scenario has streams of its own"
@@ -398,14 +399,14 @@ const LEARNING_FRAMES: u64 = 3;
 
 /// What was asked for.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Request<'a> {
     job: &'a Send,
     pace: &'a Pace,
     seed: u64,
     measured: bool,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// All frames have to be signed.
     fn signs(&self) -> bool {
         self.job.sign == spec::Sign::Always || self.job.round_trip
@@ -432,7 +433,7 @@ struct Planned {
     warnings: Warnings,
 }
 
-fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
+fn expression(args: &Request<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
     let seed = args.seed;
     let mut warnings = Warnings::default();
     // What cannot be sent at any rate is told first.
@@ -458,7 +459,7 @@ fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Pla
 
 /// What the command line says holds instead of what the file says of the whole run.
 fn scenario(
-    args: &Asked<'_>,
+    args: &Request<'_>,
     scenario: &Scenario,
     source: report::Source,
     (place, stop): (Option<&Place>, &AtomicBool),
@@ -499,14 +500,14 @@ fn scenario(
 
 /// What a plugin made. Where neither it nor the job says how fast, as fast as it goes.
 fn plugin(
-    args: &Asked<'_>,
+    args: &Request<'_>,
     plugged: &Plugged,
     made: &Scenario,
     ends: (Option<&Place>, &AtomicBool),
 ) -> Result<Planned> {
     let rate = args.pace.rate.or(made.wants_rate().then_some(Rate::TopSpeed));
     let pace = Pace { rate, ..args.pace.clone() };
-    let mut planned = scenario(&Asked { pace: &pace, ..*args }, made, plugged.source(), ends)?;
+    let mut planned = scenario(&Request { pace: &pace, ..*args }, made, plugged.source(), ends)?;
     plugged.plugin.judge(&planned.program)?;
     // The plugin may have made use of it, whether the program does or not.
     planned.resolved.seed = Some(args.seed);
@@ -514,7 +515,7 @@ fn plugin(
 }
 
 /// Compiles the expression, signed if that was asked for or can be had.
-fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Warnings) -> Result<Program> {
+fn program(args: &Request<'_>, text: &str, seed: u64, warnings: &mut Warnings) -> Result<Program> {
     let options = |signature| Options { size: args.size(), seed, signature, name: String::new() };
     let measured = args.signs_by_itself();
     if args.signs() {
@@ -541,11 +542,7 @@ fn flows_per_pass(program: &Program) -> Result<(u64, u64)> {
         let Some(own) = field.values.period().and_then(|p| p.checked_mul(field.every)) else {
             bail!("{}: some of its fields never repeat; give frames per second", NoSchedule::FlowsUnknown);
         };
-        let (mut a, mut b) = (period, own.max(1));
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        match (period / a).checked_mul(own) {
+        match (period / gcd(period, own.max(1))).checked_mul(own) {
             Some(next) if next <= MOST => period = next,
             _ => bail!(
                 "a rate in flows per second needs flows that repeat within {MOST} frames; give frames per second"

@@ -386,19 +386,11 @@ pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter
     Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
 }
 
-/// The same clock, for who measures.
-pub fn stamp_clock(clock: Clock) -> meter::Clock {
+/// The clock that signatures carry times of.
+pub fn stamp_clock(clock: Clock) -> clocks::Clock {
     match clock {
-        Clock::Monotonic => meter::Clock::Monotonic,
-        Clock::Tai => meter::Clock::Tai,
-    }
-}
-
-/// The clock that signatures carry times of, for whoever sends.
-pub fn stamps(clock: Clock) -> engine::clock::Clock {
-    match clock {
-        Clock::Monotonic => engine::clock::Clock::Monotonic,
-        Clock::Tai => engine::clock::Clock::Tai,
+        Clock::Monotonic => clocks::Clock::Monotonic,
+        Clock::Tai => clocks::Clock::Tai,
     }
 }
 
@@ -521,8 +513,8 @@ pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
 }
 
 /// Nothing of a trial, whose load is what is tried.
-pub fn no_hands_on_trials() -> snapshot::Hands {
+pub fn no_manual_control_of_trials() -> snapshot::ManualControl {
     let why =
         || Some("a trial is at its load for its time: changed by hand, it would say nothing".to_owned());
-    snapshot::Hands { no_pause: why(), no_rate: why() }
+    snapshot::ManualControl { no_pause: why(), no_rate: why() }
 }

@@ -21,7 +21,7 @@ impl Run for spec::Trial {
 fn run(args: &Trial, session: &Session) -> Result<Report> {
     let goal = Goal::parse(args.goal())?;
     let sizes = frame_sizes(args.bench.size())?;
-    session.heed();
+    session.stop_in_order();
     // The same frames again, if it is run again.
     let mut bench = args.bench.clone();
     bench.seed = bench.seed.or_else(|| Some(shared::draw_seed()));

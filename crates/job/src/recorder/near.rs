@@ -1,4 +1,4 @@
-//! Which frames are captured, where only those are wanted that something befell: by the numbers of their streams, each with the
+//! Which frames are captured, where only those are wanted to which something happened: by the numbers of their streams, each with the
 //! frames of its stream around it. A state machine: frames come in, decisions come out.
 
 use meter::Copied;
@@ -20,11 +20,11 @@ const MOST_HELD: usize = 64 << 20;
 pub enum Verdict {
     /// It is in no stream.
     Unknown,
-    /// It is a neighbour, if something befalls one of the next frames.
+    /// It is a neighbour, if something happens to one of the next frames.
     Held,
-    /// It is behind one that something befell.
+    /// It follows a frame to which something happened.
     Behind,
-    /// This befell it; of this stream.
+    /// This happened to it; of this stream.
     Event(u32, String),
 }
 
@@ -74,7 +74,7 @@ impl Near {
         Near { only: only.to_vec(), around, from_zero, streams: HashMap::new(), held: 0, events: 0 }
     }
 
-    /// How often something befell a frame.
+    /// How often something happened to a frame.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -83,8 +83,8 @@ impl Near {
     pub fn judge(&mut self, frame: &Copied<'_>) -> Verdict {
         let Some((number, written)) = frame.signed else { return Verdict::Unknown };
         let stream = self.streams.entry(number).or_default();
-        let befell = stream.follow(written, self.from_zero).filter(|(event, _)| self.only.contains(event));
-        if let Some((_, said)) = befell {
+        let event = stream.follow(written, self.from_zero).filter(|(event, _)| self.only.contains(event));
+        if let Some((_, said)) = event {
             self.events += 1;
             stream.behind = self.around;
             return Verdict::Event(number, format!("stream {number}: {said}"));
@@ -115,7 +115,7 @@ impl Near {
         stream.held.push_back(Held { interface, time, length, tag, bytes: buffer });
     }
 
-    /// The neighbours before a frame that something befell.
+    /// The neighbours before a frame to which something happened.
     pub fn release(&mut self, stream: u32) -> VecDeque<Held> {
         let held = self.streams.get_mut(&stream).map(|of| std::mem::take(&mut of.held)).unwrap_or_default();
         self.held -= held.iter().map(|frame| frame.bytes.len()).sum::<usize>();
@@ -124,7 +124,7 @@ impl Near {
 }
 
 impl Followed {
-    /// What befell the frame with this number, in words.
+    /// What happened to the frame with this number, in words.
     fn follow(&mut self, written: u64, from_zero: bool) -> Option<(Event, String)> {
         let first = self.next == 0;
         if first && from_zero {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_befell_a_frame_is_captured_with_its_neighbours_of_the_same_stream() {
+    fn a_frame_to_which_something_happened_is_captured_with_its_neighbours_of_the_same_stream() {
         let mut near = Near::new(&ALL, 2, true);
         // Of stream 7 frames 5 to 7 are lost; stream 9 has nothing to tell.
         let seven = (0..5).chain(8..14).map(|number| (7, number));

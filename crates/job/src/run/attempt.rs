@@ -96,7 +96,7 @@ impl<'m> Run<'m> {
     /// Attaches what the engine needs, waits for links and for the runs beside, and begins to count.
     fn ready(&mut self, opened: Opened, ends: Ends, screen: &mut Screen) -> Result<Attempt<'m>> {
         let workers = opened.workers;
-        let engine = match self.setup.apart {
+        let engine = match self.setup.per_port {
             // They may be several.
             Some(_) => opened.choice.name.clone(),
             None => workers.first().map_or("none", |worker| worker.name()).to_owned(),
@@ -124,10 +124,10 @@ impl<'m> Run<'m> {
     fn watch(&self, workers: &[Box<dyn Engine>], engine: &str, screen: &mut Screen) -> Result<Watch<'m>> {
         let mut watch = Watch::new(&self.setup, self.jobs(), self.meters);
         let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
-        let hands = watch.hands(reach, engine);
+        let manual = watch.manual(reach, engine);
         let meter = self.report.environment.meter.as_ref();
-        let title = by_hand::title(&self.setup, engine, meter, hands.clone());
-        watch.hands = hands;
+        let title = by_hand::title(&self.setup, engine, meter, manual.clone());
+        watch.manual = manual;
         watch.title = Arc::new(title.clone());
         if let Some(mut panel) = screen.panel.take() {
             if !std::mem::replace(&mut screen.begun, true) {

@@ -1,5 +1,5 @@
-//! Telling others' frames from a run's own where no signature does: what is about on most networks
-//! ([`wire::background`]) is not ours as far as more of it arrived than was sent.
+//! Telling others' frames from a run's own where no signature does: of frames that most networks carry
+//! ([`wire::background`]) those are not ours that arrived beyond what was sent.
 //!
 //! Everything else that arrives is taken for ours, so that the loss of such a run is known by count only.
 

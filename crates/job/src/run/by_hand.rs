@@ -5,7 +5,7 @@ use crate::panel::Names;
 use crate::place::Place;
 use engine::{Course, Job, Reach, Throttle};
 use report::{Adjustment, Change, Choice};
-use snapshot::{Hands, Request, Title};
+use snapshot::{ManualControl, Request, Title};
 
 /// A key changes the rate by so many percent of the one asked for.
 const STEP: u32 = 10;
@@ -13,14 +13,14 @@ const STEP: u32 = 10;
 const MOST: usize = 1000;
 
 /// What stands above the screen.
-pub fn title(setup: &Setup, engine: &str, meter: Option<&Choice>, hands: Hands) -> Title {
+pub fn title(setup: &Setup, engine: &str, meter: Option<&Choice>, manual: ManualControl) -> Title {
     Title {
         command: setup.command.to_owned(),
         engine: Some(engine.to_owned()),
         meter: meter.map(|meter| meter.name.clone()),
         tx: names_of(setup.tx.iter()),
         rx: names_of(setup.rx.iter().map(|(place, _)| place)),
-        hands,
+        manual,
         ..Title::default()
     }
 }
@@ -32,7 +32,7 @@ fn names_of<'a>(places: impl Iterator<Item = &'a Place>) -> Option<String> {
 }
 
 /// What can be changed while such an engine runs.
-pub fn hands(reach: Reach, engine: &str, paced: bool) -> Hands {
+pub fn manual(reach: Reach, engine: &str, paced: bool) -> ManualControl {
     let no_pause = (reach < Reach::Pause).then(|| format!("the {engine} engine cannot be paused"));
     let no_rate = if !paced {
         Some("this run sends at top speed: there is no rate to change".to_owned())
@@ -43,7 +43,7 @@ pub fn hands(reach: Reach, engine: &str, paced: bool) -> Hands {
     } else {
         None
     };
-    Hands { no_pause, no_rate }
+    ManualControl { no_pause, no_rate }
 }
 
 /// The streams' names, and how the workers number them.
@@ -59,10 +59,10 @@ pub fn names(whole: &Job, jobs: &[Job], workers: usize) -> Names {
 }
 
 /// Can that be done?
-pub fn can(hands: &Hands, request: Request) -> bool {
+pub fn can(manual: &ManualControl, request: Request) -> bool {
     match request {
-        Request::Toggle | Request::Pause | Request::Resume => hands.no_pause.is_none(),
-        Request::Faster | Request::Slower | Request::Percent(_) => hands.no_rate.is_none(),
+        Request::Toggle | Request::Pause | Request::Resume => manual.no_pause.is_none(),
+        Request::Faster | Request::Slower | Request::Percent(_) => manual.no_rate.is_none(),
     }
 }
 
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_has_a_reason() {
-        let can = hands(Reach::Rate, "packet", true);
-        assert_eq!(can, Hands::default());
-        let xdp = hands(Reach::Pause, "xdp", true);
+        let can = manual(Reach::Rate, "packet", true);
+        assert_eq!(can, ManualControl::default());
+        let xdp = manual(Reach::Pause, "xdp", true);
         assert!(xdp.no_pause.is_none() && xdp.no_rate.is_some_and(|why| why.contains("`.engine` afxdp")));
-        assert!(hands(Reach::Rate, "packet", false).no_rate.is_some_and(|why| why.contains("top speed")));
-        assert!(hands(Reach::Stop, "x", true).no_pause.is_some());
+        assert!(manual(Reach::Rate, "packet", false).no_rate.is_some_and(|why| why.contains("top speed")));
+        assert!(manual(Reach::Stop, "x", true).no_pause.is_some());
     }
 }

@@ -1,18 +1,18 @@
 //! The meters of a run, one at each of its ports, and what they counted together.
 
 use super::losses::Numbers;
-use super::ports::Apart;
+use super::ports::PerPort;
 use crate::place::Place;
 use anyhow::{Context, Result};
 use engine::Job;
 use meter::{Measurement, Meter, Snapshot, StreamStats};
 use port::interface::Interface;
 
-/// At least one meter. With `apart` each stream is to arrive at one of them.
+/// At least one meter. With `per_port` each stream is to arrive at one of them.
 pub struct Meters {
     first: Meter,
     others: Vec<Meter>,
-    apart: Option<Apart>,
+    per_port: Option<PerPort>,
 }
 
 /// A finished measurement.
@@ -26,7 +26,7 @@ pub struct Measured {
 pub struct Part {
     pub frames: u64,
     pub bytes: u64,
-    /// Of the frames: such as are about on most networks.
+    /// Of the frames: those that most networks carry.
     pub background: u64,
     /// Beside them: those that were to arrive at another port.
     pub strays: u64,
@@ -100,9 +100,9 @@ pub fn blind(meter: &Meter, place: &Place) -> Option<String> {
 
 impl Meters {
     /// Those at the ports of a run, in their order; `None` of none.
-    pub fn of(meters: Vec<Meter>, apart: Option<Apart>) -> Option<Meters> {
+    pub fn of(meters: Vec<Meter>, per_port: Option<PerPort>) -> Option<Meters> {
         let mut meters = meters.into_iter();
-        Some(Meters { first: meters.next()?, others: meters.collect(), apart })
+        Some(Meters { first: meters.next()?, others: meters.collect(), per_port })
     }
 
     /// That of what the first port sends.
@@ -122,15 +122,15 @@ impl Meters {
 
     /// The only one at which a stream of ours is to arrive.
     fn meter_of(&self, number: u32) -> Option<&Meter> {
-        match &self.apart {
+        match &self.per_port {
             None => self.only(),
-            Some(apart) => self.each().nth(apart.meter_of(number)?),
+            Some(per_port) => self.each().nth(per_port.meter_of(number)?),
         }
     }
 
     /// Is each stream to arrive at one meter only, so that [`Meters::stream`] tells of it?
     pub fn tells_streams(&self) -> bool {
-        self.apart.is_some() || self.only().is_some()
+        self.per_port.is_some() || self.only().is_some()
     }
 
     /// What arrived of a stream where it was to.
@@ -163,7 +163,7 @@ impl Meters {
         for stream in streams {
             // Of one that arrives at several, each has a part.
             let (mut reached, mut distinct) = (0, 0);
-            let alone = self.apart.as_ref().map(|_| self.meter_of(*stream));
+            let alone = self.per_port.as_ref().map(|_| self.meter_of(*stream));
             let at: Vec<&Meter> =
                 alone.map_or_else(|| self.each().collect(), |one| one.into_iter().collect());
             for stats in at.into_iter().filter_map(|meter| meter.stream_in_short(*stream)) {
@@ -180,7 +180,7 @@ impl Meters {
         let part = |(at, meter): (usize, Meter)| {
             let (attached, drops) = (meter.is_attached(), meter.drops());
             let mut measured = meter.finish();
-            let strays = self.apart.as_ref().map_or(0, |apart| apart.take_strays(at, &mut measured));
+            let strays = self.per_port.as_ref().map_or(0, |per_port| per_port.take_strays(at, &mut measured));
             let Snapshot { frames, bytes, background, .. } = measured.totals;
             (
                 Part { frames, bytes, background, strays, attached, drops, captured: measured.captured },

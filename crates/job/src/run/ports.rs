@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// How the work is divided, and what is to arrive where.
 #[derive(Debug, Clone)]
-pub struct Apart {
+pub struct PerPort {
     /// How many ports send.
     pub ports: usize,
     /// Workers of each.
@@ -30,7 +30,7 @@ pub struct Apart {
     pub arrive: BTreeMap<u32, usize>,
 }
 
-impl Apart {
+impl PerPort {
     /// The meter at which a stream is to arrive, by the number in its signatures. `None`: it is none of ours.
     pub fn meter_of(&self, number: u32) -> Option<usize> {
         self.arrive.get(&(number / self.workers.max(1) as u32)).copied()
@@ -146,7 +146,7 @@ pub fn counts(workers: &[Box<dyn engine::Engine>]) -> Counts {
 
 /// A row for each port, with what it sent.
 pub fn fill_tx(report: &mut Report, run: &Outcome<'_>) {
-    if run.setup.apart.is_none() {
+    if run.setup.per_port.is_none() {
         return;
     }
     let row = |(port, place): (usize, &crate::place::Place)| {
@@ -166,7 +166,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>) {
 pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &Measured, streams: &[Stream]) {
     let setup = run.setup;
     let Some(program) = setup.job.source.program() else { return };
-    if setup.apart.is_none() {
+    if setup.per_port.is_none() {
         return;
     }
     let signs = run.jobs.iter().all(trust::signs);
@@ -235,8 +235,8 @@ mod tests {
         let whole =
             Job { count: Some(30), ..Job::program(Program::of_ports([program(0), program(1), program(2)])) };
         let arrive = [(0, 1), (1, 2), (2, 0)].into();
-        let apart = Apart { ports: 3, workers: 2, arrive };
-        let jobs = apart.jobs(&whole, super::super::shared_out).expect("shares");
+        let per_port = PerPort { ports: 3, workers: 2, arrive };
+        let jobs = per_port.jobs(&whole, super::super::shared_out).expect("shares");
         let told = jobs.iter().map(|job| {
             let program = job.source.program().expect("a program");
             (program.streams[0].port, program.streams[0].signature, job.count)
@@ -245,7 +245,7 @@ mod tests {
         let expected: Vec<_> = (0..6u32).map(|n| (n as u8 / 2, Some(n), Some(5))).collect();
         assert_eq!(told, expected);
         // Each worker's number of a stream arrives where the stream does.
-        let at: Vec<_> = (0..7).map(|number| apart.meter_of(number)).collect();
+        let at: Vec<_> = (0..7).map(|number| per_port.meter_of(number)).collect();
         assert_eq!(at, [Some(1), Some(1), Some(2), Some(2), Some(0), Some(0), None]);
     }
 

@@ -86,8 +86,8 @@ impl<'m> Run<'m> {
         // One worker knows it by itself.
         let end = if self.own.is_empty() { None } else { intended::time_of(&self.setup.job, taken) };
         let mut merged = Merged::of(sent, end.map(time_of)).context("no worker was started")?;
-        if let Some(apart) = &self.setup.apart {
-            apart.add_up(&mut merged);
+        if let Some(per_port) = &self.setup.per_port {
+            per_port.add_up(&mut merged);
         }
         Ok(merged)
     }
@@ -98,17 +98,16 @@ impl<'m> Run<'m> {
 
     /// Frames of one port that arrived, where its frames are known by their streams.
     fn arrived_from(&self, port: usize) -> Option<u64> {
-        let (apart, meters) = (self.setup.apart.as_ref()?, self.witness().filter(|_| self.signs)?);
-        let jobs = self.own.chunks(apart.workers.max(1)).nth(port)?;
+        let (per_port, meters) = (self.setup.per_port.as_ref()?, self.witness().filter(|_| self.signs)?);
+        let jobs = self.own.chunks(per_port.workers.max(1)).nth(port)?;
         meters.arrived_of(jobs)
     }
 
     fn all_arrived(&self, sent: &Sent) -> bool {
-        match &self.setup.apart {
+        match &self.setup.per_port {
             // Copies at other ports make nothing good.
-            Some(apart) => {
-                (0..apart.ports).all(|port| self.arrived_from(port) >= Some(fill::sent_by(sent, port).frames))
-            }
+            Some(per_port) => (0..per_port.ports)
+                .all(|port| self.arrived_from(port) >= Some(fill::sent_by(sent, port).frames)),
             None => self.meters.is_some_and(|meter| self.arrived(meter) >= sent.counters.frames),
         }
     }

@@ -10,7 +10,7 @@ use crate::samples::Spreads;
 use engine::{Control, Course, Ended, Job, Reach, Sent};
 use meter::Snapshot as Measured;
 use report::{Adjustment, Interval, Totals};
-use snapshot::{Count, Hands, Phase, Request, Snapshot, Title, Worker, machine};
+use snapshot::{Count, ManualControl, Phase, Request, Snapshot, Title, Worker, machine};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -84,7 +84,7 @@ pub struct Watch<'a> {
     /// What the onlooker is told of the run besides: through what it goes.
     pub title: Arc<Title>,
     /// What can be done by hand.
-    pub hands: Hands,
+    pub manual: ManualControl,
     /// What was done by hand.
     pub adjustments: Vec<Adjustment>,
     course: Course,
@@ -145,7 +145,7 @@ impl<'a> Watch<'a> {
             panel: None,
             onlooker: setup.onlooker.clone(),
             title: Arc::default(),
-            hands: Hands::default(),
+            manual: ManualControl::default(),
             adjustments: Vec::new(),
             course: Course::default(),
             cpus: busy.map(|(_, cpu)| *cpu).collect(),
@@ -157,8 +157,8 @@ impl<'a> Watch<'a> {
     }
 
     /// What the user may do to it.
-    pub fn hands(&self, reach: Reach, engine: &str) -> Hands {
-        by_hand::hands(reach, engine, self.intended.is_paced())
+    pub fn manual(&self, reach: Reach, engine: &str) -> ManualControl {
+        by_hand::manual(reach, engine, self.intended.is_paced())
     }
 
     /// How the schedule's time passes now.
@@ -292,7 +292,7 @@ impl<'a> Watch<'a> {
             return false;
         };
         let requests = panel.requests();
-        for request in requests.iter().filter(|request| by_hand::can(&self.hands, **request)) {
+        for request in requests.iter().filter(|request| by_hand::can(&self.manual, **request)) {
             let now = engine::clock::now().saturating_sub(started);
             by_hand::obey(throttle, now, *request, &mut self.adjustments);
         }

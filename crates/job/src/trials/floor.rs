@@ -17,20 +17,20 @@ const ENOUGH: Duration = Duration::from_secs(2);
 
 /// Where the floor is to come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Asked {
+enum FloorSource {
     Device,
     Cable,
     Time(Duration),
     Result(PathBuf),
 }
 
-impl Asked {
-    fn of(text: &str) -> Asked {
+impl FloorSource {
+    fn of(text: &str) -> FloorSource {
         match (text, parse_duration(text)) {
-            ("device", _) => Asked::Device,
-            ("cable", _) => Asked::Cable,
-            (_, Ok(time)) => Asked::Time(time),
-            (path, Err(_)) => Asked::Result(path.into()),
+            ("device", _) => FloorSource::Device,
+            ("cable", _) => FloorSource::Cable,
+            (_, Ok(time)) => FloorSource::Time(time),
+            (path, Err(_)) => FloorSource::Result(path.into()),
         }
     }
 }
@@ -68,17 +68,19 @@ impl Known {
             let of = if device { FloorOf::Device } else { FloorOf::Cable };
             Ok(Known::Measured(Box::new(Rig::new(&bench, session)?), of))
         };
-        match asked.map(Asked::of) {
+        match asked.map(FloorSource::of) {
             None if own => measured(true),
             None => Ok(Known::None),
-            Some(Asked::Device) if own => measured(true),
-            Some(Asked::Device) => bail!(NO_DEVICE),
-            Some(Asked::Cable) => measured(false),
-            Some(Asked::Time(time)) => {
+            Some(FloorSource::Device) if own => measured(true),
+            Some(FloorSource::Device) => bail!(NO_DEVICE),
+            Some(FloorSource::Cable) => measured(false),
+            Some(FloorSource::Time(time)) => {
                 let ns = super::nanos(time);
                 Ok(Known::Given(Floor { of: FloorOf::Given, min_ns: ns, typical_ns: ns }))
             }
-            Some(Asked::Result(path)) => read(&path).map(|report| Known::Result(Box::new(report), path)),
+            Some(FloorSource::Result(path)) => {
+                read(&path).map(|report| Known::Result(Box::new(report), path))
+            }
         }
     }
 
@@ -111,9 +113,9 @@ const NO_DEVICE: &str = "`.floor` device: only a lab's device of `.lab.impair` c
 
 /// What can be known of a floor before any trial: whether there can be one for frames of each of these sizes.
 pub fn check(asked: Option<&str>, bench: &Bench, sizes: &[&str]) -> Result<()> {
-    match asked.map(Asked::of) {
-        Some(Asked::Device) if !has_device(bench) => bail!(NO_DEVICE),
-        Some(Asked::Result(path)) => {
+    match asked.map(FloorSource::of) {
+        Some(FloorSource::Device) if !has_device(bench) => bail!(NO_DEVICE),
+        Some(FloorSource::Result(path)) => {
             let report = read(&path)?;
             let missing = sizes.iter().find(|name| nearest(&report, 0.0, name).is_none());
             missing.map_or(Ok(()), |name| Err(anyhow!(not_of(&path, name))))

@@ -25,6 +25,7 @@ pub use rig::{Offer, Ran, Rig};
 pub use series::{How, Series, outcome_of, row, rows_of, shown};
 
 use std::time::Duration;
+use traffic::fraction::gcd;
 use traffic::{Rate, Schedule};
 
 /// A time in a trial's own unit.
@@ -35,13 +36,9 @@ pub fn nanos(time: Duration) -> u64 {
 /// The schedule of so many frames a second, to a thousandth of a frame.
 pub fn schedule(frames_per_second: f64) -> Schedule {
     let frames = (frames_per_second * 1000.0).round().max(1.0) as u64;
-    let mut per_ns = 1_000_000_000_000u64;
-    let (mut a, mut b) = (frames, per_ns);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    per_ns /= a;
-    Schedule::Frames { frames: frames / a, per_ns }
+    let per_ns = 1_000_000_000_000u64;
+    let common = gcd(frames, per_ns);
+    Schedule::Frames { frames: frames / common, per_ns: per_ns / common }
 }
 
 /// A rate in frames a second, of frames of `mean` bytes (the FCS counted) on a link of `bits_per_second`.

@@ -15,7 +15,7 @@ use crate::kinds::shared::{self, Through};
 use crate::kinds::what::Plugged;
 use crate::mesh;
 use crate::place::Place;
-use crate::run::Apart;
+use crate::run::PerPort;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
 use crate::session::Session;
@@ -493,6 +493,15 @@ impl Rig {
         }
     }
 
+    /// Keeps in which environment trials are done, with the interfaces of all ways.
+    fn keep_environment(&mut self, first: &Report, others: impl Iterator<Item = Report>) {
+        if self.environment.is_none() {
+            let mut environment = first.environment.clone();
+            environment.interfaces.extend(others.flat_map(|report| report.environment.interfaces));
+            self.environment = Some(environment);
+        }
+    }
+
     /// Does it once.
     fn once(&mut self, offer: &Offer) -> Result<Ran> {
         let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
@@ -572,11 +581,7 @@ impl Rig {
         }
         let mut reports = reports.into_iter();
         let mut report = reports.next().context("there are no ports")?;
-        if self.environment.is_none() {
-            let mut environment = report.environment.clone();
-            environment.interfaces.extend(reports.flat_map(|report| report.environment.interfaces));
-            self.environment = Some(environment);
-        }
+        self.keep_environment(&report, reports);
         self.keep_warnings(&report.warnings, late);
         self.dead = !arrived;
         self.tell_late(late);
@@ -719,7 +724,7 @@ impl Rig {
         let ports = way.width();
         let count = offer.count.map(|count| count.saturating_mul(ports as u64));
         let setup = Setup {
-            apart: (ports > 1).then_some(Apart { ports, workers, arrive }),
+            per_port: (ports > 1).then_some(PerPort { ports, workers, arrive }),
             tx,
             rx,
             cpus: self.cpus(number)?,

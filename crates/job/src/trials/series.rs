@@ -66,7 +66,7 @@ impl Series {
         }
     }
 
-    /// Was the search ended before its end, because it was told to or by what befell a trial?
+    /// Whether the search ended early: it was stopped, a link was lost, or a trial could not be carried out.
     pub fn is_ended(&self) -> bool {
         self.rig.is_stopped() || self.port_lost.is_some() || self.fault.is_some()
     }

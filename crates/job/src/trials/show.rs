@@ -54,7 +54,7 @@ impl Show {
             command: command.to_owned(),
             tx: names(ports.ways.iter().flat_map(super::ports::Way::sender_names).collect()),
             rx: names(ports.ways.iter().flat_map(super::ports::Way::receiver_names).collect()),
-            hands: shared::no_hands_on_trials(),
+            manual: shared::no_manual_control_of_trials(),
             ..Title::default()
         };
         panel.begin(title, &[], ends, Names::unknown(0))?;

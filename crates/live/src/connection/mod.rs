@@ -125,8 +125,6 @@ pub struct Connection {
     reset: Option<u32>,
     segments: (u64, u64),
     unacceptable: u64,
-    /// When anything acceptable came in last.
-    heard: Nanos,
     pushed: bool,
 }
 
@@ -151,7 +149,6 @@ impl Connection {
             reset: None,
             segments: (0, 0),
             unacceptable: 0,
-            heard: 0,
             pushed: false,
         }
     }
@@ -162,10 +159,9 @@ impl Connection {
     }
 
     /// Begins with a SYN.
-    pub fn connect(&mut self, now: Nanos) {
+    pub fn connect(&mut self) {
         self.state = State::SynSent;
         self.syn_wanted = true;
-        self.heard = now;
     }
 
     /// The stream may be said up to `end`, which ends a segment.
@@ -206,11 +202,6 @@ impl Connection {
     /// What was heard in order, and whether the peer pushed it.
     pub fn take(&mut self) -> (Vec<u8>, bool) {
         (self.receiver.take(), std::mem::take(&mut self.pushed))
-    }
-
-    /// When the peer was heard last.
-    pub fn heard(&self) -> Nanos {
-        self.heard
     }
 
     /// The smoothed round trip.
@@ -394,7 +385,6 @@ impl Connection {
         if let Some((at, 0)) = self.syn {
             self.rtt.sample(now.saturating_sub(at));
         }
-        self.heard = now;
         self.irs = segment.seq;
         self.receiver.after_syn();
         let offer = &self.config.offer;
@@ -442,7 +432,6 @@ impl Connection {
             self.acks = self.acks.max(1);
             return;
         }
-        self.heard = now;
         if let (Some(_), Some((value, _))) = (self.recent, segment.options.timestamps)
             && relative <= 0
         {

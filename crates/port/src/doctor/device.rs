@@ -115,7 +115,7 @@ impl Device {
             _ => finding(
                 "driver",
                 State::Note,
-                format!("{driver}{place}{node}, speed not told"),
+                format!("{driver}{place}{node}, speed not reported"),
                 "the limit of the link is not known, and a rate in percent of it cannot be asked for",
             ),
         }
@@ -383,7 +383,7 @@ fn tags(taken_out: bool, features: Option<&XdpFeatures>, name: &str) -> Option<F
     if features.is_some_and(|features| features.native && features.receive_tags) {
         return Some(said(
             State::Good,
-            "the driver tells XDP programs of them, and so does the kernel packet sockets: they are counted",
+            "the driver reports them to XDP programs, and the kernel to packet sockets: they are counted",
         ));
     }
     let unseen = "an XDP meter sees frames without, so that sizes, bytes and bit rates miss 4 bytes of each that had one; a packet socket counts them";

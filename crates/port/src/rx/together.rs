@@ -34,16 +34,6 @@ impl<R: Rx> Together<R> {
         Ok(Together { members, lent: 0, epoll })
     }
 
-    /// Those that it is of.
-    pub fn members(&self) -> &[R] {
-        &self.members
-    }
-
-    /// Whose batch is lent: an index of [`Together::members`].
-    pub fn lent(&self) -> usize {
-        self.lent
-    }
-
     /// Asks each once, from the one behind the last that had something.
     fn look(&mut self, patience: Duration) -> Result<usize, RxError> {
         let (from, count) = (self.lent + 1, self.members.len());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Frames that are about on most networks whoever measures there: what hosts and switches tell each other of addresses, groups
+ * Frames that most networks carry whoever measures there: what hosts and switches tell each other of addresses, groups
  * and themselves. crates/wire/src/background.rs has the same in Rust.
  */
 #ifndef NETDYNO_BACKGROUND_H

@@ -58,7 +58,7 @@ struct totals {
 	__u64 corrupted;
 	__u64 trailed;    /* signed, but with bytes behind the signature */
 	__u64 by_hardware; /* frames whose time of arrival the hardware told */
-	__u64 background;  /* unsigned frames that are about on most networks: background.h */
+	__u64 background;  /* unsigned frames that most networks carry: background.h */
 	__u64 astray;      /* signed, but with a number that is so far ahead that it must be damaged */
 	__u64 unwanted;    /* frames that were not copied, because whoever takes copies wants no more */
 	struct latency latency;

@@ -214,13 +214,6 @@ impl<W: Write> Live<W> {
         Self { out, mode: Mode::Log { every, next: every } }
     }
 
-    /// The window has another size now.
-    pub fn set_width(&mut self, columns: usize) {
-        if let Mode::Terminal { width, .. } = &mut self.mode {
-            *width = columns;
-        }
-    }
-
     /// Shows a snapshot. Call it as often as the line should move (5 to 10 times a second).
     ///
     /// # Errors

@@ -33,15 +33,18 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
     out + &trials(&report.result.trials, options) + &floors(report, options)
 }
 
-/// What was found, in one clause or two.
-pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
+/// With which frames.
+fn with_frames(size: &SizeResult) -> String {
+    match size.frame_size.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("with frames of {} bytes", size.frame_size),
+        false => format!("with frames of {}", size.frame_size),
+    }
+}
+
+/// What was found, a clause for each frame size.
+fn found(report: &Report, search: &SearchResult) -> Vec<String> {
     let result = &report.result;
     let mut said: Vec<String> = Vec::new();
-    let bytes = |size: &str| match size.bytes().all(|b| b.is_ascii_digit()) {
-        true => format!("{size} bytes"),
-        false => size.to_owned(),
-    };
-    let of = |size: &SizeResult| format!("with frames of {}", bytes(&size.frame_size));
     match search.kind.as_str() {
         "throughput" => said.extend(search.sizes.iter().filter_map(|size| {
             let found = size.throughput.iter().flatten().next();
@@ -59,14 +62,14 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                 (None, None) if size.throughput.is_empty() => return None,
                 (None, None) => "nothing at all".to_owned(),
             };
-            Some(format!("{what} {}", of(size)))
+            Some(format!("{what} {}", with_frames(size)))
         })),
         "latency" => said.extend(search.sizes.iter().flat_map(|size| {
             size.latency.iter().map(move |at| {
                 let (typical, worst) = (units::time(at.typical_ns), units::time(at.worst_case_ns));
                 format!(
                     "typically {typical}, at worst {worst}, {} at {}",
-                    of(size),
+                    with_frames(size),
                     units::frame_rate(at.frames_per_second)
                 )
             })
@@ -80,7 +83,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                 None if !size.unfinished.is_empty() => "no load that was tried arrived whole".to_owned(),
                 None => "no load arrived whole".to_owned(),
             };
-            Some(format!("{what} {}", of(size)))
+            Some(format!("{what} {}", with_frames(size)))
         })),
         "burst" => said.extend(search.sizes.iter().filter_map(|size| {
             let found = size.burst?;
@@ -88,7 +91,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
             let buffer = buffer
                 .map(|s| format!(" (a buffer of {})", units::time((s * 1e9) as u64)))
                 .unwrap_or_default();
-            Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, of(size)))
+            Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, with_frames(size)))
         })),
         "flows" => said.extend(search.sizes.iter().filter_map(|size| {
             let what = match &size.flows {
@@ -100,15 +103,21 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                     format!("no flow lost up to {}", units::flow_rate(whole?))
                 }
             };
-            Some(format!("{what} {}", of(size)))
+            Some(format!("{what} {}", with_frames(size)))
         })),
         "recovery" | "reset" => said.extend(search.sizes.iter().filter_map(|size| {
             let time = size.recovery_ns.or(size.outage_ns)?;
-            Some(format!("{} {}", units::time(time.mean as u64), of(size)))
+            Some(format!("{} {}", units::time(time.mean as u64), with_frames(size)))
         })),
         // Of others the figures that are listed say it.
         _ => said.extend(figure::of(report).iter().filter_map(Measured::fact)),
     }
+    said
+}
+
+/// What was found, in one clause or two.
+pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
+    let mut said = found(report, search);
     let what = match search.kind.as_str() {
         "throughput" => "Forwarded",
         "burst" => "Forwarded whole",
@@ -125,10 +134,10 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
         n => format!("; and {n} more below"),
     };
     said.truncate(MOST);
-    let trials = units::counted(result.trials.len() as u64, "trial");
+    let trials = units::counted(report.result.trials.len() as u64, "trial");
     let unfinished = search.sizes.iter().flat_map(|size| size.unfinished.iter().map(move |u| (size, u)));
     let mut unfinished: Vec<String> =
-        unfinished.map(|(size, part)| format!("{}, {}", part.clause(), of(size))).collect();
+        unfinished.map(|(size, part)| format!("{}, {}", part.clause(), with_frames(size))).collect();
     let hidden = unfinished.len().saturating_sub(MOST);
     unfinished.truncate(MOST);
     if hidden > 0 {

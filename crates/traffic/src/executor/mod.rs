@@ -109,18 +109,6 @@ impl<'p> Executor<'p> {
         self.walk.peek().map_or(0, |stream| self.plans[stream as usize].next_length())
     }
 
-    /// Length of the frame `ahead` frames after the next one; 0 behind the last one.
-    pub fn length_ahead(&self, ahead: usize) -> u32 {
-        let mut owners = vec![0; ahead + 1];
-        if self.walk.clone().pass_all(&mut owners) <= ahead {
-            return 0;
-        }
-        let owner = owners[ahead];
-        let before = owners[..ahead].iter().filter(|&&other| other == owner).count() as u64;
-        let plan = &self.plans[owner as usize];
-        plan.stream.length_of(plan.k + before)
-    }
-
     /// Writes the next frames into the first `count` buffers and moves on. `clock` is asked for the time that goes
     /// into each signature. Returns how many were made: fewer than `count` at the program's end, when there are not
     /// that many buffers, or more than [`BATCH`] were asked for; none when the buffers are too short for the

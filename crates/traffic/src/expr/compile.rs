@@ -407,19 +407,63 @@ fn every(headers: &[Header], layer: usize, asked: &Every, depth: usize) -> Outco
     })
 }
 
+const WITHIN: &str = "IPv6 addresses that vary by a range must lie within one /64; write a list or a prefix";
+
+fn high(value: u128) -> u64 {
+    (value >> 64) as u64
+}
+
+/// Steps from the first value to the last, and one; 2^64 is written as 0.
+fn values_between(first: u128, last: u128, step: u128) -> u64 {
+    (first.abs_diff(last) / step).wrapping_add(1) as u64
+}
+
+/// Runs that stand one behind the other, picked by `key` if there is one, in a field whose lower part has `width` bits from `low` on.
+fn runs_laws(
+    runs: &[(u128, u128)],
+    step: u128,
+    key: Option<u64>,
+    (low, width): (u32, u32),
+) -> Result<Vec<(u32, u32, Values)>, &'static str> {
+    const TOO_MANY: &str = "the ranges of a list have 2^63 values together at most: write longer prefixes";
+    if runs.iter().any(|(first, last)| high(*first) != high(*last)) {
+        return Err(WITHIN);
+    }
+    let step64 = u64::try_from(step).unwrap_or(u64::MAX);
+    let counts = runs.iter().map(|(first, last)| match values_between(*first, *last, step) {
+        0 => Err(TOO_MANY),
+        count => Ok(count),
+    });
+    let counts = counts.collect::<Result<Vec<u64>, _>>()?;
+    let law = |values: &dyn Fn(u128, u128) -> (u64, u64)| -> Result<Values, &'static str> {
+        let each = runs.iter().zip(&counts).map(|((first, last), count)| {
+            let (start, step) = values(*first, *last);
+            (start, step, *count)
+        });
+        let runs = Runs::new(each).ok_or(TOO_MANY)?;
+        Ok(match key {
+            Some(key) => Values::RandomRuns { key, runs },
+            None => Values::Runs(runs),
+        })
+    };
+    let mut laws = Vec::new();
+    if runs.windows(2).any(|pair| high(pair[0].0) != high(pair[1].0)) {
+        // As often as there are lower halves with it; random ones are picked together, by one key.
+        laws.push((0, 64, law(&|first, _| (high(first), 0))?));
+    }
+    let signed = |first: u128, last: u128| if first <= last { step64 } else { step64.wrapping_neg() };
+    laws.push((low, width, law(&|first, last| (first as u64, signed(first, last)))?));
+    Ok(laws)
+}
+
 /// A sequence as laws of 64 bits at most: first bit in the field, width, values.
 fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Values)>, &'static str> {
-    const WITHIN: &str =
-        "IPv6 addresses that vary by a range must lie within one /64; write a list or a prefix";
     let width = bits.min(64);
     let low = bits - width;
-    let high = |value: u128| (value >> 64) as u64;
     let items = |items: &[u128], high_half: bool| -> std::sync::Arc<[u64]> {
         items.iter().map(|value| if high_half { high(*value) } else { *value as u64 }).collect()
     };
     let same_high = |items: &[u128]| items.windows(2).all(|pair| high(pair[0]) == high(pair[1]));
-    // Steps from the first value to the last, and one; 2^64 is written as 0.
-    let count = |first: u128, last: u128, step: u128| (first.abs_diff(last) / step).wrapping_add(1) as u64;
     Ok(match sequence {
         Sequence::One(_) => Vec::new(),
         Sequence::Range { first, last, step, prefix } => {
@@ -432,7 +476,7 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
                 return Err(WITHIN);
             };
             let signed = if first <= last { *step as u64 } else { (*step as u64).wrapping_neg() };
-            let count = count(first, last, *step);
+            let count = values_between(first, last, *step);
             vec![(low, width, Values::Range { start: first as u64, step: signed, count })]
         }
         Sequence::Random { first, last, step, prefix } => {
@@ -440,7 +484,7 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
             let step64 = u64::try_from(*step).unwrap_or(u64::MAX);
             let of = |start: u64, step: u64, count: u64, key: u64| Values::Random { key, start, step, count };
             if high(start) == high(end) {
-                vec![(low, width, of(start as u64, step64, count(start, end, *step), key))]
+                vec![(low, width, of(start as u64, step64, values_between(start, end, *step), key))]
             } else if *prefix && *step == 1 {
                 let upper = high(end).wrapping_sub(high(start)).wrapping_add(1);
                 vec![
@@ -473,35 +517,7 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
             laws.push((low, width, Values::List(items(list, false))));
             laws
         }
-        Sequence::Runs { runs, step, random } => {
-            const TOO_MANY: &str =
-                "the ranges of a list have 2^63 values together at most: write longer prefixes";
-            if runs.iter().any(|(first, last)| high(*first) != high(*last)) {
-                return Err(WITHIN);
-            }
-            let step64 = u64::try_from(*step).unwrap_or(u64::MAX);
-            let counts = runs.iter().map(|(first, last)| match count(*first, *last, *step) {
-                0 => Err(TOO_MANY),
-                count => Ok(count),
-            });
-            let counts = counts.collect::<Result<Vec<u64>, _>>()?;
-            let law = |values: &dyn Fn(u128, u128) -> (u64, u64)| -> Result<Values, &'static str> {
-                let each = runs.iter().zip(&counts).map(|((first, last), count)| {
-                    let (start, step) = values(*first, *last);
-                    (start, step, *count)
-                });
-                let runs = Runs::new(each).ok_or(TOO_MANY)?;
-                Ok(if *random { Values::RandomRuns { key, runs } } else { Values::Runs(runs) })
-            };
-            let mut laws = Vec::new();
-            if runs.windows(2).any(|pair| high(pair[0].0) != high(pair[1].0)) {
-                // As often as there are lower halves with it; random ones are picked together, by one key.
-                laws.push((0, 64, law(&|first, _| (high(first), 0))?));
-            }
-            let signed = |first: u128, last: u128| if first <= last { step64 } else { step64.wrapping_neg() };
-            laws.push((low, width, law(&|first, last| (first as u64, signed(first, last)))?));
-            laws
-        }
+        Sequence::Runs { runs, step, random } => runs_laws(runs, *step, random.then_some(key), (low, width))?,
         Sequence::RandomList(list) => {
             // One key for both halves: they are picked together.
             let mut laws = Vec::new();

@@ -90,7 +90,7 @@ pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> O
     }
     let word = word.to_ascii_lowercase();
     names
-        .map(|name| (distance(&word, &name.to_ascii_lowercase()), name))
+        .map(|name| (strsim::osa_distance(&word, &name.to_ascii_lowercase()), name))
         // Of three letters two are shared by chance.
         .filter(|(d, name)| *d <= 1 + name.len().min(word.len()).saturating_sub(1) / 3)
         .min()
@@ -107,27 +107,6 @@ pub(super) fn no_call(name: &str, names: &[&str], forms: &str) -> String {
         super::value::short(name),
         did_you_mean(name, names.iter().copied())
     )
-}
-
-/// How many letters to insert, remove, change, or swap with their neighbour (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

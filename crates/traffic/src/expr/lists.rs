@@ -22,14 +22,8 @@ pub(super) fn from_hex(text: &[u8], span: Span) -> Outcome<Vec<u8>> {
     if !digits.len().is_multiple_of(2) {
         return Err(Fault::at(span, "an odd number of hexadecimal digits"));
     }
-    let nibble = |c: u8| char::from(c).to_digit(16);
-    digits
-        .chunks_exact(2)
-        .map(|pair| match (nibble(pair[0]), nibble(pair[1])) {
-            (Some(high), Some(low)) => Ok((high << 4 | low) as u8),
-            _ => Err(Fault::at(span, "expected hexadecimal digits, such as \"de ad be ef\"")),
-        })
-        .collect()
+    let bytes = wire::hex::decode(digits);
+    bytes.ok_or_else(|| Fault::at(span, "expected hexadecimal digits, such as \"de ad be ef\""))
 }
 
 /// The bytes of `hex("..")` or of a string of hexadecimal digits after `hex=`.
@@ -90,6 +84,32 @@ pub(super) fn pad(protocol: Protocol, out: &mut Vec<u8>, before: usize, align: u
         }
         (_, gap) => out.resize(out.len() + gap, 0),
     }
+}
+
+/// A pointer and the slots behind it: so many that are empty, or addresses.
+fn slots(spec: &OptionSpec, arguments: &[Argument<'_>], wants: &dyn Fn(&str) -> Fault) -> Outcome<Vec<u8>> {
+    let argument_list = || wants(&format!("{}{}", spec.name, spec.layout.arguments()));
+    // The pointer counts from 1 at the option's first byte: the first slot (RFC 791 section 3.1).
+    let mut data = if spec.layout == Layout::Route { vec![4] } else { vec![5, 0] };
+    let slots = match arguments {
+        [Argument { value: Value::Word(word), .. }] => number(word.text),
+        _ => None,
+    };
+    match slots {
+        Some(slots @ 1..=9) => data.resize(data.len() + slots as usize * 4, 0),
+        Some(_) => return Err(wants("1 to 9 slots: that is all a header holds")),
+        None if arguments.is_empty() || spec.layout == Layout::TimeStamps => {
+            return Err(argument_list());
+        }
+        None => {
+            for argument in arguments {
+                let Value::Word(word) = &argument.value else { return Err(argument_list()) };
+                let address: Ipv4Addr = word.text.parse().map_err(|_| argument_list())?;
+                data.extend(address.octets());
+            }
+        }
+    }
+    Ok(data)
 }
 
 fn one_option(
@@ -158,28 +178,7 @@ fn one_option(
                     data.extend(scalar(&argument.value, 4)?);
                 }
             }
-            Layout::Route | Layout::TimeStamps => {
-                // The pointer counts from 1 at the option's first byte: the first slot (RFC 791 section 3.1).
-                data.extend_from_slice(if spec.layout == Layout::Route { &[4] } else { &[5, 0] });
-                let slots = match arguments.as_slice() {
-                    [Argument { value: Value::Word(word), .. }] => number(word.text),
-                    _ => None,
-                };
-                match slots {
-                    Some(slots @ 1..=9) => data.resize(data.len() + slots as usize * 4, 0),
-                    Some(_) => return Err(wants("1 to 9 slots: that is all a header holds")),
-                    None if arguments.is_empty() || spec.layout == Layout::TimeStamps => {
-                        return Err(argument_list());
-                    }
-                    None => {
-                        for argument in arguments {
-                            let Value::Word(word) = &argument.value else { return Err(argument_list()) };
-                            let address: Ipv4Addr = word.text.parse().map_err(|_| argument_list())?;
-                            data.extend(address.octets());
-                        }
-                    }
-                }
-            }
+            Layout::Route | Layout::TimeStamps => data = slots(spec, arguments, &wants)?,
             Layout::Bytes => match arguments.as_slice() {
                 [argument] => data = bytes(argument)?.ok_or_else(argument_list)?,
                 _ => return Err(argument_list()),

@@ -599,6 +599,32 @@ fn the_examples_in_the_docs_compile() {
     assert!(count >= 10, "{count} examples");
 }
 
+/// Whether two seeds make two programs of a text, and whether its program says so.
+fn seed_matters(text: &str, size: Option<&str>) -> Option<(bool, bool)> {
+    let size = size.map(|size| size.parse().unwrap());
+    let [one, other] =
+        [1, 2].map(|seed| compile(text, &Options { size: size.clone(), seed, ..Options::default() }));
+    let (one, other) = (one.ok()?, other.ok()?);
+    // Compared in whole, by members that nobody had to list.
+    Some((format!("{one:?}") != format!("{other:?}"), one.uses_seed()))
+}
+
+#[test]
+fn a_seed_is_used_by_every_word_that_draws_and_by_no_other() {
+    for (text, size, matters) in [
+        ("ipv4(src=random(10.0.0.0/8))/udp", None, true),
+        ("ipv4(src=shuffled(10.0.0.0/24))/udp", None, true),
+        ("ipv4(ttl=random([1, 5, 9]))/udp", None, true),
+        ("ipv4/udp(sport=random([1..79, 81..442]))", None, true),
+        ("ipv4/udp(sport=random())", None, true),
+        ("ipv4/udp", Some("random(100..200)"), true),
+        ("ipv4(src=10.0.0.0/8)/udp(sport=[1..79, 81..442])", Some("100,200"), false),
+        ("ipv4(ttl=[1, 5, 9])/udp", Some("64:7,594:4"), false),
+    ] {
+        assert_eq!(seed_matters(text, size), Some((matters, matters)), "{text} {size:?}");
+    }
+}
+
 /// Something that is nearly an expression.
 fn nearly() -> impl Strategy<Value = String> {
     let word = prop_oneof![
@@ -736,6 +762,13 @@ proptest! {
     #[test]
     fn no_nearly_right_text_upsets_the_compiler(text in nearly(), size in proptest::option::of(1u32..2000)) {
         survives(&text, size, None);
+    }
+
+    #[test]
+    fn a_program_uses_its_seed_exactly_when_another_seed_makes_another_program(text in odd()) {
+        if let Some((matters, said)) = seed_matters(&text, None) {
+            prop_assert_eq!(matters, said, "{}", text);
+        }
     }
 
     #[test]

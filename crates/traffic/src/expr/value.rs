@@ -141,7 +141,28 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
     };
     let span = argument.value.span();
     let step = modifiers.step.map_or(1, |(step, _)| step);
-    let sequence = match body {
+    let sequence = sequence(field, body, order, step)?;
+    if let Some((_, span)) = modifiers.step
+        && !matches!(
+            sequence,
+            Sequence::Range { .. }
+                | Sequence::Random { .. }
+                | Sequence::Shuffled { .. }
+                | Sequence::Runs { .. }
+        )
+    {
+        return Err(Fault::at(span, "step= goes with a range or prefix"));
+    }
+    if let (Some((_, span)), false) = (&modifiers.every, sequence.varies()) {
+        return Err(Fault::at(*span, "every= goes with a value that varies"));
+    }
+    let every = modifiers.every.map_or(Every::Frames(1), |(every, _)| every);
+    Ok(Setting { field, sequence, every, span })
+}
+
+/// What a field's values are drawn from or walk through; `None`: all that the field has room for.
+fn sequence(field: &'static Field, body: Option<&Value<'_>>, order: Order, step: u128) -> Outcome<Sequence> {
+    Ok(match body {
         None => Sequence::Random { first: 0, last: field.max(), step, prefix: true },
         Some(Value::List(items, span)) => {
             if items.is_empty() {
@@ -191,23 +212,7 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
                 None => Sequence::One(scalar(field, &word)?),
             }
         }
-    };
-    if let Some((_, span)) = modifiers.step
-        && !matches!(
-            sequence,
-            Sequence::Range { .. }
-                | Sequence::Random { .. }
-                | Sequence::Shuffled { .. }
-                | Sequence::Runs { .. }
-        )
-    {
-        return Err(Fault::at(span, "step= goes with a range or prefix"));
-    }
-    if let (Some((_, span)), false) = (&modifiers.every, sequence.varies()) {
-        return Err(Fault::at(*span, "every= goes with a value that varies"));
-    }
-    let every = modifiers.every.map_or(Every::Frames(1), |(every, _)| every);
-    Ok(Setting { field, sequence, every, span })
+    })
 }
 
 /// A single word, with quotes around it or without.

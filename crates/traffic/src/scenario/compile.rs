@@ -12,6 +12,7 @@ use super::model::{File, Name, RateText, Resolve, SizeText, Stream, Time};
 use super::timing::{self, Timing};
 use super::yaml::At;
 use crate::expr::{self, ExprError, Options, Size};
+use crate::fraction::gcd;
 use crate::lengths::Lengths;
 use crate::program::{self, Lane, Program};
 use crate::rate::Rate;
@@ -479,13 +480,6 @@ fn shared(
         return Err(Fault { place: common.place, message: "these weights make no order".to_owned() });
     };
     Ok(Some((first, Lane::new(order, schedule))))
-}
-
-pub(super) fn gcd(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A stream at top speed is alone, from the start.

@@ -21,6 +21,7 @@ use super::timing;
 use super::weighted::Weighted;
 use super::yaml::At;
 use crate::expr::{self, FCS, Options, Size};
+use crate::fraction::gcd;
 use crate::lengths::Lengths;
 use crate::program::{self, Lane};
 use crate::schedule::{Schedule, Speed};
@@ -335,7 +336,7 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
-        let divisor = kinds.iter().fold(0, |divisor, kind| super::compile::gcd(divisor, kind.share)).max(1);
+        let divisor = kinds.iter().fold(0, |divisor, kind| gcd(divisor, kind.share)).max(1);
         if cycle / u64::from(divisor) > MAX_CYCLE {
             let message = format!(
                 "the shares of protocols, packets and durations come to an order of {} flows before it repeats; {MAX_CYCLE} are the most: round them",

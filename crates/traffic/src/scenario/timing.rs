@@ -6,6 +6,7 @@
 use super::error::{Fault, Outcome};
 use super::model::{Burst, Count, Ramp, RateText, Stream, Then, Time};
 use super::yaml::At;
+use crate::fraction;
 use crate::lengths::Lengths;
 use crate::program;
 use crate::rate::{self, Rate};
@@ -207,17 +208,10 @@ fn between(a: (u64, u64), b: (u64, u64), j: u64, n: u64) -> Option<(u64, u64)> {
     reduced(numerator, denominator * wide(n))
 }
 
-/// A fraction in lowest terms, both parts in 64 bits; the lowest bits are lost only where they are beyond any clock.
+/// So many frames in so many nanoseconds, in lowest terms; `None` where one of both is none.
 pub(super) fn reduced(frames: u128, per_ns: u128) -> Option<(u64, u64)> {
-    let (mut a, mut b) = (frames, per_ns);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    let (mut frames, mut per_ns) = (frames.checked_div(a)?, per_ns.checked_div(a)?);
-    while frames > u128::from(u64::MAX) || per_ns > u128::from(u64::MAX) {
-        (frames, per_ns) = (frames >> 1, per_ns >> 1);
-    }
-    (frames > 0 && per_ns > 0).then_some((frames as u64, per_ns as u64))
+    let (frames, per_ns) = fraction::reduced(frames, per_ns);
+    (frames > 0 && per_ns > 0).then_some((frames, per_ns))
 }
 
 type Law<'a> = (&'a Lengths, u32);

@@ -1,5 +1,6 @@
 //! Values with shares: `4`, `[1, 4]`, `{1: 60%, 4: 30%, 20: 10%}`.
 
+use crate::fraction::gcd;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -87,12 +88,7 @@ pub(super) fn lowest(shares: &[Share]) -> Result<Vec<u32>, String> {
         let made = sum as f64 / 10f64.powi(decimals.cast_signed());
         return Err(format!("these percentages make {made} %: they must make 100 %"));
     }
-    let divisor = shares.iter().map(scaled).fold(0, |mut a, mut b| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    });
+    let divisor = shares.iter().map(scaled).fold(0, gcd);
     if divisor == 0 {
         return Err("all of these shares are zero: nothing would be sent".to_owned());
     }

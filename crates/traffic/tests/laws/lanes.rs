@@ -139,11 +139,9 @@ proptest! {
     fn lengths_are_known_before_frames_are_made(program in program(), from in 0u64..100) {
         let mut executor = Executor::new(&program).unwrap();
         executor.seek(from);
-        let ahead: Vec<u32> = (0..20).map(|i| executor.length_ahead(i)).collect();
-        for (i, &length) in ahead.iter().enumerate() {
-            prop_assert_eq!(executor.next_length(), length);
-            let made = frame(&program, from + i as u64, 0).unwrap();
-            prop_assert_eq!(made.len() as u32, length);
+        for n in from..from + 20 {
+            let made = frame(&program, n, 0).unwrap();
+            prop_assert_eq!(made.len() as u32, executor.next_length());
             executor.skip();
         }
     }

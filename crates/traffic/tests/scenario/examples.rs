@@ -54,6 +54,22 @@ fn every_example_keeps_to_the_schema_compiles_and_says_what_it_shows() {
 }
 
 #[test]
+fn an_example_uses_its_seed_exactly_when_another_seed_makes_another_program() {
+    let mut drawn = 0;
+    for (name, text) in examples() {
+        let scenario = parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
+        let [one, other] = [1, 2].map(|seed| {
+            let context = netdyno_traffic::scenario::Context { seed, ..context() };
+            scenario.compile(&context).unwrap_or_else(|error| panic!("{error}")).program
+        });
+        let matters = format!("{one:?}") != format!("{other:?}");
+        assert_eq!(one.uses_seed(), matters, "{name}");
+        drawn += u32::from(matters);
+    }
+    assert!(drawn > 0, "at least one example is random");
+}
+
+#[test]
 fn what_the_schema_refuses_the_parser_refuses() {
     let schema: Value = serde_json::from_str(&schema()).expect("JSON");
     for (text, schema_too) in [

@@ -10,10 +10,10 @@
 //! | `stream` | bytes in one direction over each |
 //! | `exchange` | requests and responses over each, in a closed or an open loop |
 //! | `calls` | connections that are opened, used once or held, and closed: who opens |
-//! | `desk` | who accepts them |
+//! | `acceptor` | who accepts them |
 
+pub mod acceptor;
 pub mod calls;
-pub mod desk;
 pub mod exchange;
 pub mod stream;
 

@@ -175,7 +175,7 @@ impl Outside {
 }
 
 fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Batch> {
-    phase::heedful(socket)?;
+    phase::look_up_often(socket)?;
     sys::set_int(socket, libc::SOL_SOCKET, sys::SO_RXQ_OVFL, 1)?;
     if receiving.gro {
         sys::set_int(socket, libc::SOL_UDP, sys::UDP_GRO, 1)?;

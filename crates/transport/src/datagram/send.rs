@@ -77,7 +77,7 @@ fn length<H: Header>(_: &H) -> usize {
 }
 
 fn begin(socket: &impl AsFd, sending: &Sending, size: usize) -> io::Result<Way> {
-    phase::heedful(socket)?;
+    phase::look_up_often(socket)?;
     if sending.gso {
         let most = sending.batch.clamp(1, SEGMENTS).min(MOST / size).max(1);
         sys::set_int(socket, libc::SOL_UDP, sys::UDP_SEGMENT, i32::try_from(size).unwrap_or(i32::MAX))

@@ -62,11 +62,6 @@ impl Sequence {
         Counts { jitter_ns: self.jitter / 16, ..self.counts }
     }
 
-    /// The highest number that arrived and one more: so many were sent at least.
-    pub fn sent_at_least(&self) -> u64 {
-        self.next
-    }
-
     fn place(&mut self, number: u64) -> (&mut u64, u64) {
         let at = number % WINDOW;
         // In bounds: the window has as many bits.

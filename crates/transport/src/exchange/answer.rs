@@ -12,7 +12,7 @@ use std::time::Instant;
 /// else's are heard.
 pub fn answer(socket: &impl AsFd, exchange: &Exchange, until: &Until, progress: &Progress) -> Done {
     let done = Done::new();
-    if let Err(error) = phase::heedful(socket) {
+    if let Err(error) = phase::look_up_often(socket) {
         return done.end(End::Failed(error));
     }
     if exchange.datagrams {

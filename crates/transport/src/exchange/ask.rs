@@ -19,7 +19,7 @@ pub fn ask(
     latency: &Latency,
 ) -> Done {
     let done = Done::new();
-    if let Err(error) = phase::heedful(socket) {
+    if let Err(error) = phase::look_up_often(socket) {
         return done.end(End::Failed(error));
     }
     match (exchange.rate, exchange.datagrams) {

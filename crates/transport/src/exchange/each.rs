@@ -108,7 +108,7 @@ fn one(
     until: &Until,
 ) -> io::Result<bool> {
     let options = Options { port: port.or(connecting.options.port), ..connecting.options.clone() };
-    // Its sending goes on to heed the patience: that is one call less for each connection.
+    // The patience stays the limit of its sending: that is one call less for each connection.
     let socket = socket::dial(connecting.to, &options, connecting.patience)
         .map_err(|error| io::Error::new(error.io().kind(), error))?;
     if !connecting.spin {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// In flight: number, when it was due, when it was sent.
-type Asked = (u64, Instant, Instant);
+type InFlight = (u64, Instant, Instant);
 
 pub(super) fn ask(
     socket: &impl AsFd,
@@ -29,7 +29,7 @@ pub(super) fn ask(
     let most = exchange.most_in_flight();
     let mut asked = content(request);
     let mut room = vec![0; response.saturating_mul(most).min(1 << 20).max(response) + 1];
-    let mut since: VecDeque<Asked> = VecDeque::with_capacity(most.min(1024));
+    let mut since: VecDeque<InFlight> = VecDeque::with_capacity(most.min(1024));
     let start = done.began;
     // The next request, how much of it is sent, how much of the next response is here.
     let (mut next, mut at, mut part) = (0_u64, 0, 0);
@@ -49,8 +49,8 @@ pub(super) fn ask(
                 tag(&mut asked, next);
             }
             let left = asked.get(at..).unwrap_or_default();
-            match rustix::net::send(socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Ok(count) => {
+            match send(socket, left) {
+                Ok(Some(count)) => {
                     at += count;
                     if at >= request {
                         at = 0;
@@ -58,10 +58,8 @@ pub(super) fn ask(
                         next += 1;
                     }
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::NOBUFS) => {
-                    blocked = true
-                }
-                Err(error) => break End::Failed(error.into()),
+                Ok(None) => blocked = true,
+                Err(error) => break End::Failed(error),
             }
         }
         let wanted =
@@ -76,7 +74,7 @@ pub(super) fn ask(
             Ok(0) if !exchange.datagrams => break End::Closed,
             Ok(count) => {
                 let now = Instant::now();
-                let mut answered = |asked: Option<Asked>| {
+                let mut answered = |asked: Option<InFlight>| {
                     if let Some((_, due, _)) = asked {
                         latency.record(now - due);
                         done.add(request + response, now);
@@ -84,14 +82,8 @@ pub(super) fn ask(
                     }
                 };
                 if exchange.datagrams {
-                    let number = if exchange.is_tagged() {
-                        tagged(&room)
-                    } else {
-                        since.front().map(|oldest| oldest.0)
-                    };
-                    let place = since.iter().position(|oldest| Some(oldest.0) == number);
                     if count == response {
-                        answered(place.and_then(|place| since.remove(place)));
+                        answered(taken(&mut since, exchange, &room));
                     }
                 } else {
                     part += count;
@@ -105,38 +97,63 @@ pub(super) fn ask(
             Err(error) if phase::is_again(&error) => {}
             Err(error) => break End::Failed(error),
         }
-        if let Some((_, _, sent)) = since.front()
-            && exchange.datagrams
-            && now.saturating_duration_since(*sent) >= exchange.patience
-        {
+        if exchange.datagrams && is_lost(&since, exchange.patience, now) {
             since.pop_front();
             progress.lost.fetch_add(1, Relaxed);
         }
         if exchange.spin || (wants && !blocked) {
             continue;
         }
-        let sleeps_until = start.checked_add(rate.due(next)).filter(|_| since.len() < most && !blocked);
-        let longest =
-            sleeps_until.map_or(phase::LOOK, |due| due.saturating_duration_since(now).min(phase::LOOK));
-        let longest = until.deadline.map_or(longest, |end| longest.min(end.saturating_duration_since(now)));
+        let asks_at = start.checked_add(rate.due(next)).filter(|_| since.len() < most && !blocked);
+        let soonest = [asks_at, until.deadline].into_iter().flatten().min();
+        let longest = soonest.map_or(phase::LOOK, |at| at.saturating_duration_since(now).min(phase::LOOK));
         wait(socket, blocked, longest);
     };
-    // Who was due and not even asked: the load that was intended was not offered.
-    let by =
-        until.deadline.map_or(done.began.elapsed(), |deadline| deadline.saturating_duration_since(start));
-    let due = rate.due_by(by.min(start.elapsed()));
-    let due = until.count.map_or(due, |count| due.min(count));
-    done.unsent = due.saturating_sub(next);
-    // Of those in flight at the end, the ones that have waited long count as they stand: left out, they would be what the
-    // schedule was to show.
-    let now = Instant::now();
+    done.unsent = due_by_now(rate, until, start).saturating_sub(next);
     if matches!(end, End::Time | End::Closed | End::Failed(_)) {
-        let typical = Duration::from_nanos(latency.so_far().p99());
-        for (_, due, _) in since.iter().filter(|asked| now.saturating_duration_since(asked.1) > typical) {
-            latency.record(now - *due);
-        }
+        record_waiting(latency, &since);
     }
     done.end(end)
+}
+
+/// Sends what the socket takes of a request; `None` where it has no room now.
+fn send(socket: &impl AsFd, left: &[u8]) -> io::Result<Option<usize>> {
+    use rustix::io::Errno;
+    match rustix::net::send(socket, left, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes the request that a datagram answers out of those that are in flight.
+fn taken(since: &mut VecDeque<InFlight>, exchange: &Exchange, datagram: &[u8]) -> Option<InFlight> {
+    let oldest = since.front().map(|asked| asked.0);
+    let number = if exchange.is_tagged() { tagged(datagram) } else { oldest };
+    let place = since.iter().position(|asked| Some(asked.0) == number)?;
+    since.remove(place)
+}
+
+/// Whether the oldest request in flight was waited for long enough.
+fn is_lost(since: &VecDeque<InFlight>, patience: Duration, now: Instant) -> bool {
+    since.front().is_some_and(|(_, _, sent)| now.saturating_duration_since(*sent) >= patience)
+}
+
+/// Requests that were due: the load that was intended. Of those that were not even sent it was not offered.
+fn due_by_now(rate: Rate, until: &Until, start: Instant) -> u64 {
+    let elapsed = start.elapsed();
+    let by = until.deadline.map_or(elapsed, |deadline| deadline.saturating_duration_since(start));
+    let due = rate.due_by(by.min(elapsed));
+    until.count.map_or(due, |count| due.min(count))
+}
+
+/// Of requests in flight at the end, the ones that have waited long count as they stand: left out, they would be what the
+/// schedule was to show.
+fn record_waiting(latency: &Latency, since: &VecDeque<InFlight>) {
+    let (now, typical) = (Instant::now(), Duration::from_nanos(latency.so_far().p99()));
+    for (_, due, _) in since.iter().filter(|asked| now.saturating_duration_since(asked.1) > typical) {
+        latency.record(now - *due);
+    }
 }
 
 fn wait(socket: &impl AsFd, writable: bool, longest: Duration) {

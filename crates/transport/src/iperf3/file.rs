@@ -24,7 +24,7 @@ fn over(mut done: Done, end: End) -> Done {
 /// Sends a file's bytes once.
 pub fn send(mut to: &TcpStream, path: &Path, block: usize, until: &Until, progress: &Progress) -> Done {
     let mut done = Done::new();
-    let mut file = match phase::heedful(to).and_then(|()| File::open(path)) {
+    let mut file = match phase::look_up_often(to).and_then(|()| File::open(path)) {
         Ok(file) => file,
         Err(error) => return over(done, End::Failed(error)),
     };
@@ -56,7 +56,7 @@ pub fn send(mut to: &TcpStream, path: &Path, block: usize, until: &Until, progre
 /// Writes what is received to a file.
 pub fn receive(mut from: &TcpStream, path: &Path, block: usize, until: &Until, progress: &Progress) -> Done {
     let mut done = Done::new();
-    let mut file = match phase::heedful(from).and_then(|()| File::create(path)) {
+    let mut file = match phase::look_up_often(from).and_then(|()| File::create(path)) {
         Ok(file) => file,
         Err(error) => return over(done, End::Failed(error)),
     };

@@ -13,7 +13,7 @@ use crate::pace::Rate;
 use crate::phase::{Stop, Until};
 use crate::socket::{Options, SocketError};
 use crate::{files, memory};
-use endpoint::native::auth::{Role, hex, is_proof, proof, unhex};
+use endpoint::native::auth::{NONCE, Role, hex, is_proof, proof};
 use endpoint::native::{
     End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
     Work,
@@ -110,7 +110,7 @@ impl Client {
         let options = Options { bind: own.bind, device: own.device.clone(), ..Options::default() };
         let socket = channel::open(place, &options, Preamble::Control, patience)?;
         let mut channel = Channel::new(socket, MOST_TO_CLIENT);
-        let ours = hex(&drawn::<32>()?);
+        let ours = hex::encode(&drawn::<NONCE>()?);
         let program = concat!("netdyno ", env!("CARGO_PKG_VERSION")).to_owned();
         channel.say(&ToServer::Hello {
             version: VERSION,
@@ -174,10 +174,10 @@ impl Client {
             ToClient::Ready { key, ports } => (key, ports),
             _ => return Err(ClientError::OutOfPlace("something else than `ready`".to_owned())),
         };
-        let key: [u8; KEY] = unhex(&key)
+        let key: [u8; KEY] = hex::decode(&key)
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or_else(|| ClientError::OutOfPlace("a key of another length".to_owned()))?;
-        let options = mixed(&test.own, &test.end);
+        let options = options(&test.own, &test.end);
         let mut sockets: Vec<OwnedFd> = Vec::new();
         match (plan.work, plan.datagrams, &self.place) {
             (Work::Each | Work::Open, ..) => {}
@@ -245,21 +245,6 @@ fn bounded(test: &Test, limits: &Limits) -> Result<Test> {
 /// Over a connection each, to ports that the server draws.
 fn is_each(work: Work) -> bool {
     matches!(work, Work::Each | Work::Open)
-}
-
-fn mixed(own: &Options, end: &End) -> Options {
-    let of_end = options(end);
-    Options {
-        send_buffer: of_end.send_buffer,
-        receive_buffer: of_end.receive_buffer,
-        nodelay: of_end.nodelay,
-        cork: of_end.cork,
-        congestion: of_end.congestion,
-        pacing_rate: of_end.pacing_rate,
-        tos: of_end.tos,
-        busy_poll: of_end.busy_poll,
-        ..own.clone()
-    }
 }
 
 fn hear_maybe(channel: &mut Channel, patience: Duration) -> Result<Option<FromServer>> {

@@ -2,8 +2,8 @@
 
 use super::results::{FlowResult, Results, Sample, TcpNow};
 use crate::cpu::{self, Reading};
+use crate::crowd::acceptor::Acceptor;
 use crate::crowd::calls::Calling;
-use crate::crowd::desk::Desk;
 use crate::crowd::{self, FEW};
 use crate::datagram::{self, Numbered, Sequence, Window};
 use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
@@ -37,7 +37,7 @@ pub(super) enum Doing {
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
     /// Many connections by one thread.
     Call(Box<Calling>),
-    Desk(Box<Desk>),
+    Acceptor(Box<Acceptor>),
 }
 
 /// How.
@@ -72,8 +72,8 @@ pub(super) fn are_many(threads: Option<usize>, flows: usize) -> bool {
     threads.is_some() || flows > FEW
 }
 
-/// What a socket of an end is to be like.
-pub(super) fn options(end: &End) -> Options {
+/// What a socket of an end is to be like: as the plan has it, and otherwise as `own` is.
+pub(super) fn options(own: &Options, end: &End) -> Options {
     Options {
         send_buffer: end.send_buffer,
         receive_buffer: end.receive_buffer,
@@ -83,7 +83,7 @@ pub(super) fn options(end: &End) -> Options {
         pacing_rate: end.pacing_rate,
         tos: end.tos,
         busy_poll: end.busy_poll,
-        ..Options::default()
+        ..own.clone()
     }
 }
 
@@ -264,8 +264,7 @@ impl Flows {
         let (began, base) = (self.began, self.base.take());
         let mut results = Results::default();
         let mut infos = Vec::new();
-        let (mut last, mut first): (Option<Instant>, Option<Instant>) = (None, None);
-        let mut begun: Option<Instant> = None;
+        let [mut last, mut first, mut begun]: [Option<Instant>; 3] = [None; 3];
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
         let mut ended = Vec::new();
@@ -323,16 +322,7 @@ impl Flows {
                 }
             }
         }
-        let mut counts = [0_u64; 6];
-        for p in &progresses {
-            let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
-            let out = &p.outside;
-            let none = std::sync::atomic::AtomicU64::new(0);
-            let outside = [&out.bytes, &out.count, &none, &out.reordered, &out.duplicates, &out.dropped];
-            for ((sum, count), outside) in counts.iter_mut().zip(all).zip(outside) {
-                *sum = sum.saturating_add(count.load(Relaxed).saturating_sub(outside.load(Relaxed)));
-            }
-        }
+        let mut counts = counted(&progresses);
         let base_at = base.as_ref().map_or(began, |base| base.at);
         // Without a warm-up, and of datagrams, which say by themselves whether they count, a receiver's time begins with the first byte that counts:
         // the way to the other end is not of it. Whoever begins does so with its first thread, as its schedule does.
@@ -370,6 +360,21 @@ impl Flows {
         }
         (results, latency)
     }
+}
+
+/// What all flows counted within the time that counts: bytes, units, lost, reordered, duplicated and dropped ones.
+fn counted(progresses: &[Arc<Progress>]) -> [u64; 6] {
+    let mut counts = [0_u64; 6];
+    for p in progresses {
+        let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
+        let out = &p.outside;
+        let none = std::sync::atomic::AtomicU64::new(0);
+        let outside = [&out.bytes, &out.count, &none, &out.reordered, &out.duplicates, &out.dropped];
+        for ((sum, count), outside) in counts.iter_mut().zip(all).zip(outside) {
+            *sum = sum.saturating_add(count.load(Relaxed).saturating_sub(outside.load(Relaxed)));
+        }
+    }
+    counts
 }
 
 impl Base {
@@ -458,7 +463,7 @@ enum Which {
     AskEach(Box<Connecting>),
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
     Call(Box<Calling>),
-    Desk(Box<Desk>),
+    Acceptor(Box<Acceptor>),
     SendAll,
     ReceiveAll,
     AskAll,
@@ -476,7 +481,7 @@ fn split(doing: Doing) -> (Option<OwnedFd>, Which) {
         Doing::AskEach(connecting) => return (None, Which::AskEach(connecting)),
         Doing::AnswerEach(listener, from) => return (None, Which::AnswerEach(listener, from)),
         Doing::Call(calling) => return (None, Which::Call(calling)),
-        Doing::Desk(desk) => return (None, Which::Desk(desk)),
+        Doing::Acceptor(acceptor) => return (None, Which::Acceptor(acceptor)),
     };
     (Some(socket), which)
 }
@@ -559,7 +564,7 @@ fn carry_out(
             Ok(vec![exchange::answer_each(&listener, answering, from, until, progress)])
         }
         (Which::Call(calling), _) => Ok(vec![crowd::calls::call(&calling, until, progress, latency)]),
-        (Which::Desk(desk), _) => Ok(vec![crowd::desk::serve(&desk, until, progress)]),
+        (Which::Acceptor(acceptor), _) => Ok(vec![crowd::acceptor::serve(&acceptor, until, progress)]),
         _ => Err("a flow without a socket".to_owned()),
     };
     done.unwrap_or_else(|said| {

@@ -157,7 +157,7 @@ fn over_tcp(
 
 /// Until the server closes, which it does when it has all; after a signal not as long.
 fn drain(mut socket: &TcpStream, stop: &Stop) {
-    let _ = phase::heedful(socket);
+    let _ = phase::look_up_often(socket);
     let began = Instant::now();
     let mut room = vec![0; 65_536];
     loop {

@@ -27,7 +27,7 @@ pub fn end(socket: &UdpSocket) {
 /// Waits for the first datagram of `from`, without taking it, and connects to who sent it: from then on nobody else is heard, and
 /// nobody else can be sent anything.
 pub fn meet(socket: &UdpSocket, from: &[IpAddr], until: &Until) -> io::Result<Option<SocketAddr>> {
-    phase::heedful(socket)?;
+    phase::look_up_often(socket)?;
     loop {
         let mut byte = [0; 1];
         match socket.peek_from(&mut byte) {
@@ -50,7 +50,7 @@ pub fn meet(socket: &UdpSocket, from: &[IpAddr], until: &Until) -> io::Result<Op
 /// Receives until an empty datagram comes. `size`: of the longest that is expected.
 pub fn receive(socket: &UdpSocket, size: usize, until: &Until, progress: &Progress) -> Done {
     let mut done = Done::new();
-    if let Err(error) = phase::heedful(socket) {
+    if let Err(error) = phase::look_up_often(socket) {
         return done.end(End::Failed(error));
     }
     let size = size.clamp(1, crate::datagram::MOST);
@@ -83,7 +83,7 @@ pub fn receive(socket: &UdpSocket, size: usize, until: &Until, progress: &Progre
 /// Answers each datagram over a connected socket until an empty one comes.
 pub fn answer(socket: &UdpSocket, sizes: (usize, usize), until: &Until, progress: &Progress) -> Done {
     let mut done = Done::new();
-    if let Err(error) = phase::heedful(socket) {
+    if let Err(error) = phase::look_up_often(socket) {
         return done.end(End::Failed(error));
     }
     let (request, response) = sizes;
@@ -142,7 +142,7 @@ pub fn ask(
     latency: &Latency,
 ) -> Done {
     let mut done = Done::new();
-    if let Err(error) = phase::heedful(socket) {
+    if let Err(error) = phase::look_up_often(socket) {
         return done.end(End::Failed(error));
     }
     let (request, response) = asking.sizes;

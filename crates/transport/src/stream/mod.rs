@@ -43,13 +43,6 @@ pub enum Receive {
     Splice,
 }
 
-impl Receive {
-    /// It takes bytes without looking at them: faster than any program that wants the data.
-    pub fn leaves_data_untouched(self) -> bool {
-        self != Receive::Read
-    }
-}
-
 /// Most that one call is asked to move.
 pub const MOST: usize = 64 << 20;
 /// What a pipe is made to hold.

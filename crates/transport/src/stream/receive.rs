@@ -64,7 +64,7 @@ pub fn receive(socket: &impl AsFd, receiving: &Receiving, until: &Until, progres
 }
 
 pub(crate) fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Way> {
-    phase::heedful(socket)?;
+    phase::look_up_often(socket)?;
     let size = receiving.size.clamp(1, MOST);
     Ok(match receiving.method {
         Receive::Read => Way::Read(vec![0; size]),

@@ -72,7 +72,7 @@ pub(crate) enum Way {
 }
 
 pub(crate) fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
-    phase::heedful(socket)?;
+    phase::look_up_often(socket)?;
     let size = sending.size.clamp(1, MOST);
     let bytes = match sending.data.as_deref().filter(|data| !data.is_empty()) {
         Some(data) => data.iter().copied().cycle().take(size).collect(),

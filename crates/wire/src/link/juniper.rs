@@ -5,7 +5,7 @@
 //!  "MGC"   flags  extensions' len  extensions: type u8, length u8, value, little-endian
 //! ```
 
-use super::be16;
+use crate::bytes::be16;
 
 const MAGIC: &[u8] = b"MGC";
 /// In the flags: extensions follow; there is no link header.

@@ -14,6 +14,7 @@ mod wifi;
 use std::fmt;
 
 use crate::Mac;
+use crate::bytes::{array, be16};
 use crate::numbers::ethertype;
 
 pub use juniper::HEADER as JUNIPER_HEADER;
@@ -228,7 +229,7 @@ impl LinkHeader {
             // In the byte order of the capturing host, so either reading may be the right one; address families fit one
             // byte. OpenBSD's LOOP is big-endian, which this covers.
             LinkType::NULL | LinkType::LOOP => {
-                let family = match *bytes(frame, 0)? {
+                let family = match *array(frame, 0)? {
                     [0, 0, 0, family] | [family, 0, 0, 0] => family,
                     _ => return None,
                 };
@@ -268,7 +269,7 @@ fn cooked(frame: &[u8], len: usize, protocol: usize, kind: usize, address: usize
     let announced = Announced::Cooked(be16(frame.get(..len)?, protocol)?);
     // ARPHRD_ETHER and ARPHRD_LOOPBACK: the address is an Ethernet address.
     let ethernet = matches!(be16(frame, kind), Some(1 | 772));
-    let sender = bytes(frame, address).filter(|_| ethernet).map(|bytes| Mac(*bytes));
+    let sender = array(frame, address).filter(|_| ethernet).map(|bytes| Mac(*bytes));
     Some(LinkHeader { sender, ..LinkHeader::plain(len, announced) })
 }
 
@@ -283,24 +284,12 @@ fn by_version(frame: &[u8], at: usize) -> Option<(usize, Announced)> {
 
 /// The PPP protocol field (RFC 1661 section 2) behind an optional ff 03, perhaps compressed to one byte (6.5).
 fn after_ppp(frame: &[u8], mut at: usize) -> Option<(usize, Announced)> {
-    if bytes(frame, at) == Some(&[0xff, 0x03]) {
+    if array(frame, at) == Some(&[0xff, 0x03]) {
         at += 2;
     }
     let first = *frame.get(at)?;
     let (protocol, at) = if first & 1 == 1 { (u16::from(first), at + 1) } else { (be16(frame, at)?, at + 2) };
     Some((at, Announced::Ppp(protocol)))
-}
-
-/// `N` bytes of `frame` from `at` on.
-#[inline(always)]
-pub(crate) fn bytes<const N: usize>(frame: &[u8], at: usize) -> Option<&[u8; N]> {
-    frame.get(at..)?.first_chunk()
-}
-
-/// A big-endian 16-bit number at `at`.
-#[inline(always)]
-pub(crate) fn be16(frame: &[u8], at: usize) -> Option<u16> {
-    bytes(frame, at).map(|b| u16::from_be_bytes(*b))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What may stand between the link header and the network layer, one header at a time: VLAN tags, MPLS labels, PPPoE, a
 //! provider's backbone tag, LLC. [`crate::layers`] follows all of them, `edit::rewrite` those that it can edit behind.
 
-use super::{after_ppp, be16, bytes};
+use super::after_ppp;
+use crate::bytes::{array, be16};
 use crate::numbers::ethertype;
 
 const MAX_MPLS_LABELS: u8 = 16;
@@ -87,7 +88,7 @@ fn behind_ethernet(frame: &[u8], start: usize) -> Option<Place> {
 fn labels(frame: &[u8], mut at: usize) -> Step {
     let mut count = 0;
     let mut last = || loop {
-        let entry = u32::from_be_bytes(*bytes(frame, at)?);
+        let entry = u32::from_be_bytes(*array(frame, at)?);
         at += 4;
         count += 1;
         if entry >> 12 == MPLS_CHANNEL {
@@ -130,8 +131,8 @@ fn labels(frame: &[u8], mut at: usize) -> Step {
 
 /// LLC with SNAP of OUI 00-00-00 or 00-00-f8 carries an EtherType (RFC 1042, IEEE 802.1H); SAP 06 is IPv4.
 pub(super) fn after_llc(frame: &[u8], at: usize) -> Option<Place> {
-    match *bytes::<3>(frame, at)? {
-        [0xaa, 0xaa, 0x03] => match *bytes::<5>(frame, at + 3)? {
+    match *array::<3>(frame, at)? {
+        [0xaa, 0xaa, 0x03] => match *array::<5>(frame, at + 3)? {
             [0, 0, 0 | 0xf8, high, low] => {
                 let kind = u16::from_be_bytes([high, low]);
                 (kind >= ethertype::FIRST).then_some(Place { at: at + 8, kind })

@@ -2,8 +2,9 @@
 //! whom. Encrypted frames, fragments but the first and aggregates hold nothing that can be read.
 
 use super::shim::after_llc;
-use super::{Announced, LinkHeader, LinkType, be16, bytes};
+use super::{Announced, LinkHeader, LinkType};
 use crate::Mac;
+use crate::bytes::{be16, be32};
 
 /// Whether frames of this type are 802.11.
 pub(super) fn is(link: LinkType) -> bool {
@@ -119,8 +120,4 @@ fn behind(frame: &[u8], padded: bool) -> Option<LinkHeader> {
         receiver: Some(receiver),
         ..LinkHeader::plain(place.at, Announced::EtherType(place.kind))
     })
-}
-
-fn be32(frame: &[u8], at: usize) -> Option<u32> {
-    bytes(frame, at).map(|b| u32::from_be_bytes(*b))
 }

@@ -105,7 +105,7 @@ fn describe(bytes: &[u8]) -> Lines {
 
 fn option(code: u8, data: &[u8]) -> (&'static str, String) {
     let number = || get(data, 0, data.len().min(4) * 8).unwrap_or(0);
-    let hex = || super::options::hex(data);
+    let hex = || crate::hex::encode(data);
     let quoted = || format!("\"{}\"", text(data));
     let address = || ipv4(data).filter(|_| data.len() == 4).unwrap_or_else(hex);
     match code {

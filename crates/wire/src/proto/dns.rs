@@ -109,7 +109,7 @@ fn skip_name(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<usize> {
-    get(bytes, at.checked_mul(8)?, 16).map(|value| value as usize)
+    crate::bytes::be16(bytes, at).map(usize::from)
 }
 
 /// The message's length by its own counts.
@@ -194,7 +194,7 @@ fn record(bytes: &[u8], at: usize) -> Option<(String, usize)> {
         (2 | 5 | 12, _) => name(bytes, start)?,
         (15, _) => format!("{} {}", be16(data, 0)?, name(bytes, start + 2)?),
         (16, _) => format!("\"{}\"", text(data.get(1..)?)),
-        _ => super::options::hex(data),
+        _ => crate::hex::encode(data),
     };
     Some((format!("{owner} {} {} {ttl} {data}", named(TYPES, kind), named(CLASSES, class)), end))
 }

@@ -3,7 +3,6 @@
 //! in units of eight.
 
 use super::Protocol;
-use std::fmt::Write;
 
 /// What stands after an option's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +118,7 @@ pub fn describe(protocol: Protocol, table: &[OptionSpec], mut bytes: &[u8]) -> S
             Some((rest.get(..size)?, rest.get(size..)?))
         });
         let Some((data, rest)) = data else {
-            parts.push(format!("malformed({})", hex(bytes)));
+            parts.push(format!("malformed({})", crate::hex::encode(bytes)));
             break;
         };
         parts.push(one(*number, spec, data));
@@ -160,18 +159,10 @@ fn one(number: u8, spec: Option<&OptionSpec>, data: &[u8]) -> String {
             .map(|a| a.iter().map(u8::to_string).collect::<Vec<_>>().join("."))
             .collect(),
         Some(Layout::Zeros) => vec![data.len().to_string()],
-        Some(_) => vec![format!("hex=\"{}\"", hex(data))],
-        None => vec![number.to_string(), format!("hex=\"{}\"", hex(data))],
+        Some(_) => vec![format!("hex=\"{}\"", crate::hex::encode(data))],
+        None => vec![number.to_string(), format!("hex=\"{}\"", crate::hex::encode(data))],
     };
     if arguments.is_empty() { name.into() } else { format!("{name}({})", arguments.join(", ")) }
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

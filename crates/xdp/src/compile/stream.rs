@@ -538,6 +538,18 @@ impl Compiler<'_> {
             }
         }
         self.fold(R3, 128 - most.leading_zeros());
+        self.complement(sum);
+        if (i + 1..stream.sums.len()).any(|outer| {
+            !feeds(&stream.sums[outer..=outer], sum.offset as usize..sum.offset as usize + 2, 0).is_empty()
+        }) {
+            self.asm.store(Size::D, R9, (written + 8 * i as u32) as i16, R3);
+        }
+        self.asm.big_endian(R3, 16);
+        self.asm.store(Size::H, R8, sum.offset as i16, R3);
+    }
+
+    /// Makes R3 the checksum of what was summed up in it, wrong on purpose where it is to be.
+    fn complement(&mut self, sum: &Sum) {
         self.asm.op_small(Op::Xor, R3, 0xffff);
         let label = self.asm.label();
         if sum.udp {
@@ -557,13 +569,6 @@ impl Compiler<'_> {
                 self.asm.place(label);
             }
         }
-        if (i + 1..stream.sums.len()).any(|outer| {
-            !feeds(&stream.sums[outer..=outer], sum.offset as usize..sum.offset as usize + 2, 0).is_empty()
-        }) {
-            self.asm.store(Size::D, R9, (written + 8 * i as u32) as i16, R3);
-        }
-        self.asm.big_endian(R3, 16);
-        self.asm.store(Size::H, R8, sum.offset as i16, R3);
     }
 
     /// `R3 += R4 << shift`; returns the most that this adds when R4 is at most `value`.

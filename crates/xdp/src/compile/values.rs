@@ -210,31 +210,36 @@ impl Compiler<'_> {
                     self.asm.place(same);
                 }
                 self.asm.store(Size::D, R9, word(field::STEP), R2);
-                match &f.values {
-                    Values::Random { key, start, step, count } => {
-                        self.hash(*key);
-                        self.pick(*count);
-                        self.asm.op_imm(Op::Mul, R1, *step, R5);
-                        self.asm.op_imm(Op::Add, R1, *start, R5);
-                    }
-                    Values::Shuffled { key, start, step, bits } => {
-                        self.shuffle(&Shuffle::new(*key, *bits));
-                        self.asm.op_imm(Op::Mul, R1, *step, R5);
-                        self.asm.op_imm(Op::Add, R1, *start, R5);
-                    }
-                    Values::RandomList { key, items } if !items.is_empty() => {
-                        self.hash(*key);
-                        self.pick(items.len() as u64);
-                        self.item(items);
-                    }
-                    Values::RandomRuns { key, runs } => {
-                        self.hash(*key);
-                        self.pick(runs.count());
-                        self.run(runs);
-                    }
-                    _ => self.asm.mov_imm(R1, 0),
-                }
+                self.drawn(&f.values);
             }
+        }
+    }
+
+    /// `R1`, a step's number, becomes what a law of chance has for it.
+    fn drawn(&mut self, values: &Values) {
+        match values {
+            Values::Random { key, start, step, count } => {
+                self.hash(*key);
+                self.pick(*count);
+                self.asm.op_imm(Op::Mul, R1, *step, R5);
+                self.asm.op_imm(Op::Add, R1, *start, R5);
+            }
+            Values::Shuffled { key, start, step, bits } => {
+                self.shuffle(&Shuffle::new(*key, *bits));
+                self.asm.op_imm(Op::Mul, R1, *step, R5);
+                self.asm.op_imm(Op::Add, R1, *start, R5);
+            }
+            Values::RandomList { key, items } if !items.is_empty() => {
+                self.hash(*key);
+                self.pick(items.len() as u64);
+                self.item(items);
+            }
+            Values::RandomRuns { key, runs } => {
+                self.hash(*key);
+                self.pick(runs.count());
+                self.run(runs);
+            }
+            _ => self.asm.mov_imm(R1, 0),
         }
     }
 

@@ -242,11 +242,11 @@ const SEE: &[(&str, &str, &str)] = &[
     ("completions", "installing", "man"),
 ];
 
-/// Variables that are heeded.
+/// Variables that change what the program does.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_COLOR", "not empty: no colours, neither in help nor on the screen of --tui"),
     ("TERM", "dumb or not set: no colours, no progress line that is written over"),
-    ("COLUMNS", "the width that text is folded to where no terminal tells it"),
+    ("COLUMNS", "the width that text is folded to where no terminal has one"),
     (
         "XDG_CACHE_HOME",
         "where compiled plugins and the capture of demo --keep are kept, in a folder netdyno; else ~/.cache",

@@ -12,6 +12,7 @@ use clap::builder::styling::Styles;
 use clap::{Arg, ArgAction, ColorChoice, Command, CommandFactory as _, FromArgMatches as _, Parser as _};
 pub use examples::{Example, of};
 pub use groups::{ENVIRONMENT, docs, is_ours, related};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
@@ -237,22 +238,52 @@ fn shortened(text: &str) -> String {
     let first = sentence(text);
     let default =
         text.split_once(". Default: ").map(|(_, rest)| sentence(rest)).filter(|default| default.len() <= 30);
-    default.map_or_else(|| first.to_owned(), |default| format!("{first} (default: {default})"))
+    match default {
+        Some(default) => format!("{first} (default: {default})"),
+        None => first.into_owned(),
+    }
 }
 
-/// The first sentence; of one that is long what stands before its details.
-fn sentence(text: &str) -> &str {
+/// The first sentence. A long one ends where its details begin, or is shown without what stands in parentheses: never with a
+/// part of it alone, and never without what follows a parenthesis.
+fn sentence(text: &str) -> Cow<'_, str> {
     const LONG: usize = 100;
     // Behind the dot of an abbreviation no sentence begins.
     let begins = |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c == '-' || c == '`');
     let end = text.match_indices(". ").find(|(at, _)| text.get(at + 2..).is_some_and(begins));
     let first = end.and_then(|(at, _)| text.get(..at)).unwrap_or(text);
     if first.len() <= LONG {
-        return first;
+        return first.into();
     }
-    let detail =
-        [": ", "; ", " ("].iter().find_map(|mark| first.find(mark).filter(|at| (15..=LONG).contains(at)));
-    detail.and_then(|at| first.get(..at)).unwrap_or(first)
+    let detail = [": ", "; "].iter().find_map(|mark| {
+        let before = first.match_indices(mark).filter_map(|(at, _)| first.get(..at));
+        before.filter(|before| is_closed(before)).find(|before| (15..=LONG).contains(&before.len()))
+    });
+    detail.map_or_else(|| without_parentheses(first), Cow::Borrowed)
+}
+
+/// Whether each parenthesis that opens in it closes in it.
+fn is_closed(text: &str) -> bool {
+    text.matches('(').count() == text.matches(')').count()
+}
+
+/// A sentence without what stands in parentheses behind a space; one with a parenthesis that does not close stays as it is.
+fn without_parentheses(text: &str) -> Cow<'_, str> {
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(" (") {
+        let mut open = 1;
+        let close = behind.char_indices().find(|(_, c)| {
+            open += i32::from(*c == '(') - i32::from(*c == ')');
+            open == 0
+        });
+        let Some((_, after)) = close.and_then(|(at, _)| behind.split_at_checked(at + 1)) else {
+            return text.into();
+        };
+        short.push_str(before);
+        rest = after;
+    }
+    if short.is_empty() { text.into() } else { (short + rest).into() }
 }
 
 #[cfg(test)]

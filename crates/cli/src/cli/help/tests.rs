@@ -212,12 +212,39 @@ fn help_of_a_verb_is_what_the_verb_says_of_itself() {
 }
 
 #[test]
+fn short_help_has_no_half_of_a_sentence_with_a_parenthesis() {
+    let mut shortened = 0;
+    for (path, command) in all() {
+        for arg in command.get_arguments() {
+            let Some(short) = arg.get_help().map(ToString::to_string) else { continue };
+            assert!(is_closed(&short), "{path} {}: {short}", arg.get_id());
+            let whole = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
+            // Short help that is the beginning of a sentence does not end before a parenthesis in its middle.
+            let Some(behind) = whole.strip_prefix(&short).filter(|rest| rest.starts_with(" (")) else {
+                continue;
+            };
+            let (_, after) = behind.split_once(')').expect("a parenthesis closes");
+            assert!(after.is_empty() || after.starts_with(['.', ')']), "{path} {}: {short}", arg.get_id());
+            shortened += 1;
+        }
+    }
+    assert!(shortened > 0, "no help was shortened by a parenthesis");
+}
+
+#[test]
 fn of_what_is_said_the_first_sentence_is_cut_where_it_ends() {
     assert_eq!(sentence("Send for this long: 5s, 200ms, 1m30s"), "Send for this long: 5s, 200ms, 1m30s");
     assert_eq!(sentence("Once. Default: 1. Of that"), "Once");
     assert_eq!(sentence("At e.g. port 9"), "At e.g. port 9");
     let long = "How frames leave: xdp (made in the kernel, as XDP live frames), afxdp (AF_XDP sockets, one of the interface's queues)";
     assert_eq!(sentence(long), "How frames leave");
+    // What follows a parenthesis belongs to the sentence, and a mark within one ends nothing.
+    let within = "Go on with the search that this result (its --json, or result.json; of this netdyno or one before it) is the first part of";
+    assert_eq!(sentence(within), "Go on with the search that this result is the first part of");
+    let nested = "Takes the place of what (as RFC 2544 (26.1: throughput) and RFC 9004 (4: back-to-back frames) have it) stands there (today)";
+    assert_eq!(sentence(nested), "Takes the place of what stands there");
+    let open = "A parenthesis that does not close (as this one leaves the sentence as it is, however long it may be, to its end";
+    assert_eq!(sentence(open), open);
     assert_eq!(
         shortened("Connections at once. Default: 1. Of others, more"),
         "Connections at once (default: 1)"

@@ -103,7 +103,7 @@ pub fn check(key: &Path, users: &Path, skew: u64, old: bool) -> Result<Box<Check
         let Ok(users) = bounded(&users) else { return refused("the file of users cannot be read") };
         let users = String::from_utf8_lossy(&users);
         let hash = digest(&SHA256, claim.hashed().as_bytes());
-        let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = wire::hex::encode(hash.as_ref());
         let known = hash_of(&users, &claim.user).map(str::to_ascii_lowercase).unwrap_or_default();
         if verify_slices_are_equal(hash.as_bytes(), known.as_bytes()).is_err() {
             return refused("unknown user or wrong password");

@@ -17,7 +17,7 @@ use endpoint::netperf::figures::{Flow, Unit};
 use endpoint::netperf::layout::{self, Banner, End, Form, Interim};
 use endpoint::netperf::plan::{Length, Transport};
 use endpoint::netperf::selectors::Selector;
-use options::{Asked, Options};
+use options::{Options, Wanted};
 use report::units::printable;
 use std::ffi::OsString;
 use std::io::Read;
@@ -41,16 +41,16 @@ pub fn texts(words: &[OsString]) -> Result<std::collections::VecDeque<String>> {
 /// Runs `netdyno netperf` with the words that follow its name; returns the exit status.
 pub fn run(words: &[OsString]) -> Result<u8> {
     match options::read(texts(words)?)? {
-        Asked::Help => print(help::HELP)?,
-        Asked::Version => {
+        Wanted::Help => print(help::HELP)?,
+        Wanted::Version => {
             print(&format!("netdyno {}, for netperf 2.6 to 2.7.1\n", env!("CARGO_PKG_VERSION")))?
         }
-        Asked::Selectors { one_line } => {
+        Wanted::Selectors { one_line } => {
             let names: Vec<_> = Selector::all().map(Selector::name).collect();
             print(&(names.join(if one_line { "," } else { "\n" }) + "\n"))?;
         }
-        Asked::Uuid => print(&outcome::uuid()?)?,
-        Asked::Test(options) => return test(&options),
+        Wanted::Uuid => print(&outcome::uuid()?)?,
+        Wanted::Test(options) => return test(&options),
     }
     Ok(0)
 }
@@ -63,7 +63,7 @@ fn test(o: &Options) -> Result<u8> {
         note(&format!("not known as output selectors, and left out: {}", printable(&unknown.join(", "))));
     }
     let fill = o.fill.as_deref().map(filled).transpose()?;
-    let signals = Signals::heeded()?;
+    let signals = Signals::at_once()?;
     let stop = Stop::from(signals.stop);
     let places = Places::of(o)?;
     if o.headers {
@@ -337,7 +337,7 @@ mod tests {
     fn asked(line: &str) -> Options {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         match options::read(texts(&words).expect("text")).expect("options") {
-            Asked::Test(options) => *options,
+            Wanted::Test(options) => *options,
             other => panic!("{other:?}"),
         }
     }

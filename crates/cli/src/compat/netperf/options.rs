@@ -18,7 +18,7 @@ const TEST: &str = "aBb:cCd:De:fFgG:hH:i:Ij:kK:l:L:m:M:nNoOp:P:q:r:R:s:S:t:T:u:U
 
 /// What is to be done.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Wanted {
     /// A test.
     Test(Box<Options>),
     /// `-h`.
@@ -223,7 +223,7 @@ pub(super) fn place(option: &str, text: &str, into: &mut Place) -> Result<()> {
 }
 
 /// Reads a command line.
-pub fn read(words: VecDeque<String>) -> Result<Asked> {
+pub fn read(words: VecDeque<String>) -> Result<Wanted> {
     let mut o = Options::new();
     let mut getopt = Getopt::new("netperf", GLOBAL, words);
     let mut iterations = None;
@@ -232,8 +232,8 @@ pub fn read(words: VecDeque<String>) -> Result<Asked> {
     while let Some((letter, value)) = getopt.next()? {
         let text = value.as_deref().unwrap_or_default();
         match letter {
-            'h' => return Ok(Asked::Help),
-            'V' => return Ok(Asked::Version),
+            'h' => return Ok(Wanted::Help),
+            'V' => return Ok(Wanted::Version),
             '4' | '6' => (o.control.v6, o.own.v6) = (Some(letter == '6'), Some(letter == '6')),
             'H' => place("H", text, &mut o.control)?,
             'L' => place("L", text, &mut o.own)?,
@@ -306,7 +306,7 @@ pub fn read(words: VecDeque<String>) -> Result<Asked> {
     confidence(&mut o, iterations.as_deref(), interval.as_deref(), result_only)?;
     by_name(&mut o)?;
     if o.test == "UUID" {
-        return Ok(Asked::Uuid);
+        return Ok(Wanted::Uuid);
     }
     super::specific::read(o, Getopt::new("netperf", TEST, getopt.rest()))
 }

@@ -189,7 +189,7 @@ pub fn uuid() -> Result<String> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).context("random bytes")?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = wire::hex::encode(&bytes);
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     Ok([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"))
 }

@@ -1,6 +1,6 @@
 //! Options behind `--`: those of a test.
 
-use super::options::{Asked, Options, largest, place};
+use super::options::{Options, Wanted, largest, place};
 use super::words::{Getopt, number, pair, pair_explicit, size};
 use anyhow::{Context, Result, bail};
 use endpoint::netperf::figures::Flow;
@@ -16,23 +16,19 @@ struct Made {
     implied: [bool; 2],
     each: bool,
     datagrams: Option<bool>,
+    /// What the other end sends and receives at once.
+    remote_sizes: [Option<u32>; 2],
 }
 
 /// Reads them.
-pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
+pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Wanted> {
     let omni = o.test == "OMNI";
     let mut made = Made::default();
-    let mut remote_sizes: [Option<u32>; 2] = [None; 2];
-    let buffers = |option: &str, text: &str| -> Result<[Option<u32>; 2]> {
-        let (sends, receives) = pair(text);
-        let read = |text: Option<&str>| text.map(|text| size(option, text, i32::MAX as u32 / 2)).transpose();
-        Ok([read(sends)?, read(receives)?].map(|size| size.filter(|size| *size > 0)))
-    };
     while let Some((letter, value)) = getopt.next()? {
         let text = value.as_deref().unwrap_or_default();
         let number_of = |most: u32| size(&letter.to_string(), text, most);
         match letter {
-            'h' => return Ok(Asked::Help),
+            'h' => return Ok(Wanted::Help),
             'k' | 'o' | 'O' => {
                 o.form = match letter {
                     'k' => Form::Keyvals,
@@ -41,69 +37,11 @@ pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
                 };
                 o.selection = getopt.take_if(|word| !word.starts_with('-'));
                 if o.selection.as_deref() == Some("?") {
-                    return Ok(Asked::Selectors { one_line: letter != 'O' });
+                    return Ok(Wanted::Selectors { one_line: letter != 'O' });
                 }
             }
-            '4' | '6' => (o.data.v6, o.own_data.v6) = (Some(letter == '6'), Some(letter == '6')),
-            'H' => place("H", text, &mut o.data)?,
-            'L' => place("L", text, &mut o.own_data)?,
-            'P' => {
-                let (own, theirs) = pair(text);
-                let read = |text: Option<&str>| text.map(|text| size("P", text, 65_535)).transpose();
-                o.own_data.port = read(own)?.map(|port| port as u16);
-                o.request.data_port = read(theirs)?.unwrap_or(0);
-            }
-            'p' => {
-                let (least, most) = pair(text);
-                let read =
-                    |text: Option<&str>, other: u32| text.map_or(Ok(other), |text| size("p", text, 65_535));
-                let (least, most) = (read(least, 5000)?, read(most, 65_535)?);
-                if least == 0 || most < least {
-                    bail!("-p {}: ports from 1 to 65535 are expected, the lower one first", printable(text));
-                }
-                o.ports = Some((least as u16, most as u16));
-            }
-            's' => o.own_buffers = buffers("s", text)?,
-            'S' => {
-                let [sends, receives] = buffers("S", text)?.map(|size| size.map_or(-1, |size| size as i32));
-                (o.request.send_buffer, o.request.recv_buffer) = (sends, receives);
-            }
-            // Local send size, remote send size.
-            'm' => {
-                let (own, theirs) = pair_explicit(text);
-                let most = largest(false);
-                if let Some(own) = own {
-                    o.own_sizes[0] = size("m", own, most)?;
-                    made.implied[0] = true;
-                }
-                if let Some(theirs) = theirs {
-                    remote_sizes[0] = Some(size("m", theirs, most)?);
-                    made.implied[1] = true;
-                }
-            }
-            // Remote receive size, local receive size.
-            'M' => {
-                let (theirs, own) = pair_explicit(text);
-                let most = largest(false);
-                if let Some(theirs) = theirs {
-                    remote_sizes[1] = Some(size("M", theirs, most)?);
-                    made.implied[0] = true;
-                }
-                if let Some(own) = own {
-                    o.own_sizes[1] = size("M", own, most)?;
-                    made.implied[1] = true;
-                }
-            }
-            'r' => {
-                let (request, response) = pair(text);
-                let most = largest(false);
-                o.request_size = request.map_or(Ok(o.request_size), |text| size("r", text, most))?;
-                o.response_size = response.map_or(Ok(o.response_size), |text| size("r", text, most))?;
-                if o.request_size == 0 || o.response_size == 0 {
-                    bail!("-r {}: requests and responses have at least 1 byte", printable(text));
-                }
-                made.implied = [true; 2];
-            }
+            '4' | '6' | 'H' | 'L' | 'P' | 'p' => ends(&mut o, letter, text)?,
+            's' | 'S' | 'm' | 'M' | 'r' => sizes(&mut o, &mut made, letter, text)?,
             'b' => o.burst = number_of(65_535)?,
             'D' => o.nodelay = true,
             'C' => o.cork = true,
@@ -152,8 +90,91 @@ pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
     } else if made.datagrams.is_some_and(|datagrams| datagrams != o.datagrams) {
         bail!("-T: the test's name says by what it is sent; `-t omni` takes any");
     }
-    finish(&mut o, remote_sizes)?;
-    Ok(Asked::Test(Box::new(o)))
+    finish(&mut o, made.remote_sizes)?;
+    Ok(Wanted::Test(Box::new(o)))
+}
+
+/// Where data goes from and to: addresses and ports.
+fn ends(o: &mut Options, letter: char, text: &str) -> Result<()> {
+    match letter {
+        '4' | '6' => (o.data.v6, o.own_data.v6) = (Some(letter == '6'), Some(letter == '6')),
+        'H' => place("H", text, &mut o.data)?,
+        'L' => place("L", text, &mut o.own_data)?,
+        'P' => {
+            let (own, theirs) = pair(text);
+            let read = |text: Option<&str>| text.map(|text| size("P", text, 65_535)).transpose();
+            o.own_data.port = read(own)?.map(|port| port as u16);
+            o.request.data_port = read(theirs)?.unwrap_or(0);
+        }
+        'p' => {
+            let (least, most) = pair(text);
+            let read =
+                |text: Option<&str>, other: u32| text.map_or(Ok(other), |text| size("p", text, 65_535));
+            let (least, most) = (read(least, 5000)?, read(most, 65_535)?);
+            if least == 0 || most < least {
+                bail!("-p {}: ports from 1 to 65535 are expected, the lower one first", printable(text));
+            }
+            o.ports = Some((least as u16, most as u16));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Of sockets' buffers the sizes for sending and for receiving; none where zero is given.
+fn buffers(option: &str, text: &str) -> Result<[Option<u32>; 2]> {
+    let (sends, receives) = pair(text);
+    let read = |text: Option<&str>| text.map(|text| size(option, text, i32::MAX as u32 / 2)).transpose();
+    Ok([read(sends)?, read(receives)?].map(|size| size.filter(|size| *size > 0)))
+}
+
+/// How much is sent and received at once, and what sockets have room for.
+fn sizes(o: &mut Options, made: &mut Made, letter: char, text: &str) -> Result<()> {
+    match letter {
+        's' => o.own_buffers = buffers("s", text)?,
+        'S' => {
+            let [sends, receives] = buffers("S", text)?.map(|size| size.map_or(-1, |size| size as i32));
+            (o.request.send_buffer, o.request.recv_buffer) = (sends, receives);
+        }
+        // Local send size, remote send size.
+        'm' => {
+            let (own, theirs) = pair_explicit(text);
+            let most = largest(false);
+            if let Some(own) = own {
+                o.own_sizes[0] = size("m", own, most)?;
+                made.implied[0] = true;
+            }
+            if let Some(theirs) = theirs {
+                made.remote_sizes[0] = Some(size("m", theirs, most)?);
+                made.implied[1] = true;
+            }
+        }
+        // Remote receive size, local receive size.
+        'M' => {
+            let (theirs, own) = pair_explicit(text);
+            let most = largest(false);
+            if let Some(theirs) = theirs {
+                made.remote_sizes[1] = Some(size("M", theirs, most)?);
+                made.implied[0] = true;
+            }
+            if let Some(own) = own {
+                o.own_sizes[1] = size("M", own, most)?;
+                made.implied[1] = true;
+            }
+        }
+        'r' => {
+            let (request, response) = pair(text);
+            let most = largest(false);
+            o.request_size = request.map_or(Ok(o.request_size), |text| size("r", text, most))?;
+            o.response_size = response.map_or(Ok(o.response_size), |text| size("r", text, most))?;
+            if o.request_size == 0 || o.response_size == 0 {
+                bail!("-r {}: requests and responses have at least 1 byte", printable(text));
+            }
+            made.implied = [true; 2];
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn refused(letter: char) -> String {

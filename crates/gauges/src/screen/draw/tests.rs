@@ -1,7 +1,7 @@
 use super::super::view::{Key, Order};
 use super::*;
 use proptest::prelude::*;
-use snapshot::{Count, Counter, Hands, Request, Stream, Title, Worker};
+use snapshot::{Count, Counter, ManualControl, Request, Stream, Title, Worker};
 use std::sync::Arc;
 
 const PLAIN: Manner = Manner { colour: false, unicode: false };
@@ -168,9 +168,10 @@ fn keys_ask_for_what_can_be_done_and_say_why_else_not() {
     let mut view = view();
     assert_eq!(view.press(Key::Pause), Some(Request::Toggle));
     assert_eq!(view.press(Key::Faster), Some(Request::Faster));
-    let hands = Hands { no_rate: Some("at top speed there is none".into()), ..Hands::default() };
+    let manual =
+        ManualControl { no_rate: Some("at top speed there is none".into()), ..ManualControl::default() };
     let mut moment = moment(11);
-    moment.title = Arc::new(Title { hands, ..Title::default() });
+    moment.title = Arc::new(Title { manual, ..Title::default() });
     view.update(Arc::new(moment.clone()));
     assert_eq!(view.press(Key::Faster), None);
     assert!(text(&view, 80, 24)[23].contains("at top speed there is none"));
@@ -400,8 +401,8 @@ fn wordy() -> View {
     let mut view = view();
     let now = view.now.as_deref().cloned().expect("a moment");
     let why = "the rate of a capture at its own times is the capture's, which neither + nor - can change while it is replayed";
-    let hands = Hands { no_rate: Some(why.to_owned()), ..Hands::default() };
-    let title = Title { hands, ..(*now.title).clone() };
+    let manual = ManualControl { no_rate: Some(why.to_owned()), ..ManualControl::default() };
+    let title = Title { manual, ..(*now.title).clone() };
     let warning = "the CPU limits: one sending core is busy for 97 % of its time, and frames leave up to 31 ms after they were due; \
                    add sending cores, or free the ones that other programs use";
     let warnings = Arc::new([warning.to_owned(), "two clocks".to_owned(), "a third".to_owned()]);

@@ -103,7 +103,7 @@ pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Fil
 pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     let places = places(settings, &session.consent.yes_disrupt)?;
     let warnings = warnings(&places, settings.one_way);
-    session.heed();
+    session.stop_in_order();
     let mut leaving = places.iter().map(Exit::begin).collect::<Result<Vec<_>>>()?;
     let mut ends = Ends::none();
     for place in &places {

@@ -8,7 +8,7 @@ use ::bridge::{Budget, Job, Relay, RelayError, Relayed, relay};
 use ::edit::rewrite::Side;
 use ::impair::Did;
 use anyhow::{Result, bail};
-use forwarder::{Forwarder, Hold, Options, Passed, ProgramError, Way};
+use forwarder::{Counters, Forwarder, Hold, Options, ProgramError, Way};
 use histogram::Histogram;
 use port::interface::xdp_features;
 use report::{Choice, NotTaken};
@@ -56,8 +56,8 @@ impl Counts {
     }
 }
 
-impl From<&Passed> for Counts {
-    fn from(p: &Passed) -> Counts {
+impl From<&Counters> for Counts {
+    fn from(p: &Counters) -> Counts {
         Counts {
             frames: p.frames,
             bytes: p.bytes,

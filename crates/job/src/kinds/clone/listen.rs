@@ -164,7 +164,7 @@ impl All {
     fn refuse(&self, from: SocketAddr, why: &str) {
         let before = self.refused.fetch_add(1, Relaxed);
         if before < MOST_TOLD {
-            let more = if before + 1 == MOST_TOLD { "; further ones are not told" } else { "" };
+            let more = if before + 1 == MOST_TOLD { "; further ones are not reported" } else { "" };
             self.say(format!("a capture at {from} was refused: {why}{more}"));
         }
     }
@@ -172,11 +172,9 @@ impl All {
 
 /// What an agent did not forward, as the clone's own account has it.
 fn funnel(account: &Account) -> Funnel {
-    let left = &account.left;
     Funnel {
         frames: account.frames,
-        sessions: same_fields!(left, Sessions: half_open refused midstream sampled_out over_sessions over_rate over_ceiling over_link;
-            seen: left.sum(), ..Sessions::default()),
+        sessions: Sessions { seen: account.not_forwarded(), ..account.left },
         ..Funnel::default()
     }
 }

@@ -85,66 +85,21 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let key = args.key.as_deref().map(key::read).transpose()?;
     let found = args.on.as_deref().map(Place::find).transpose()?;
     let place = found.as_ref();
-    safety::refuse(args, (server, port), ("to", to), place)?;
-    if let Some(noise) = noise {
-        if noise == to {
-            bail!(
-                "`.noise_target` {noise} is `.to`: it has to be a server of its own, with what the server has"
-            );
-        }
-        safety::refuse(args, (server, port), ("noise_target", noise), place)?;
-    }
+    refuse(args, (server, port), (to, noise), place)?;
     if let Some(file) = args.stop_file.as_deref().filter(|file| file.exists()) {
         bail!("`.stop_file` {} is there: nothing was begun; remove it first", file.display());
     }
     super::collect::allow_many();
-    let local = match prefix.filter(|_| !args.dry_run) {
-        Some((first, bits)) => Some(LocalPrefix::add(first, bits).with_context(|| {
-            format!("`.source_prefix` {first}/{bits} cannot be made local to this host (run as root)")
-        })?),
-        None => None,
-    };
+    let local = local(args)?;
     let tunnel = match args.client_addresses && !args.dry_run {
         true => Some(Tunnel::open(args, to)?),
         false => None,
     };
-    if let Some(tunnel) = &tunnel {
-        tunnel.check()?;
-        let from = tunnel.test_address();
-        tunnel.namespace().run_in(|| safety::canary(to, Some(from), safety::Way::Tunnel))??;
-    } else if !args.dry_run {
-        let way = if prefix.is_some() { safety::Way::Prefix } else { safety::Way::Host };
-        let own = prefix.and_then(|(first, bits)| own_address(first, bits));
-        for to in [Some(to), noise].into_iter().flatten() {
-            safety::canary(to, own, way)?;
-        }
-    }
+    try_ways(args, (to, noise), tunnel.as_ref())?;
     let threads = args.threads.unwrap_or(1);
     let rules = rules(args, (server, port), [Some(to), noise])?;
-    let pace = match args.pace {
-        ClonePace::Wallclock => Pace::Wallclock,
-        ClonePace::Causal => Pace::Causal,
-        ClonePace::CausalThink => Pace::CausalThink,
-    };
-    let ignored = Arc::new(Ignored::new(&args.ignore));
     let mut shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
-    let mut workers = Vec::new();
-    for (lane, shared) in (0..threads).zip(&shared) {
-        let sources = match prefix {
-            None if args.client_addresses => Sources::Clients,
-            None => Sources::Host,
-            Some((first, bits)) => {
-                Sources::Prefix(Addresses::new(first, bits, lane, threads).with_context(|| {
-                    format!("`.source_prefix` has no address for each of {threads} threads")
-                })?)
-            }
-        };
-        let mut copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
-        copies.sides.iter_mut().for_each(|side| side.comparison.ignored = Arc::clone(&ignored));
-        let ceiling =
-            Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
-        workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
-    }
+    let workers = workers(args, (to, noise), rules, &shared)?;
     let mut report = begin(args, place, session)?;
     if let (Some((first, bits)), Some(false)) = (prefix, local.as_ref().map(LocalPrefix::vanishes)) {
         report.warnings.add(
@@ -154,7 +109,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
             ),
         );
     }
-    session.heed();
+    session.stop_in_order();
     session.meet();
     let mut listening = None;
     let mut inlets = None;
@@ -171,15 +126,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let handles = start(args, place, inlets, (to, inside), (server, port), (&rules, workers))?;
     // Whoever waits for these words may begin now: what comes is captured.
     session.say(Code::Begun, begun(args, (server, port), to));
-    let title = Title {
-        rx: Some(match (place, &args.listen) {
-            (Some(place), _) => place.spec.clone(),
-            (None, Some(listen)) => listen.clone(),
-            (None, None) => "captures".to_owned(),
-        }),
-        tx: Some(to.to_string()),
-        ..passive::title("clone")
-    };
+    let title = title(args, place, to);
     let places = place.map_or(&[][..], std::slice::from_ref);
     let mut panel = passive::panel(session, title, &report, places, Names::unknown(0))?;
     let mut warned = false;
@@ -226,14 +173,114 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     outcome::fill(&mut report, args, &done);
     outcome::judge(&mut report, args, (server, port), &done);
     if is_lost {
-        let said = format!(
-            "the return agent at the target {} did not answer any more: the clone was stopped, and sessions were copied up to then",
-            to.ip()
-        );
-        let mend = "is it running, does the tunnel's UDP port pass, is the interface up?";
-        report.result.verdict.fall_short(Code::TargetUnreachable, (said, mend));
+        cut_off(&mut report, to);
     }
     Ok(report)
+}
+
+/// Refuses a target, and a second one that noise is known by, that is what is copied.
+fn refuse(
+    args: &Cloning,
+    server: (Option<IpAddr>, u16),
+    (to, noise): (SocketAddr, Option<SocketAddr>),
+    place: Option<&Place>,
+) -> Result<()> {
+    safety::refuse(args, server, ("to", to), place)?;
+    if let Some(noise) = noise {
+        if noise == to {
+            bail!(
+                "`.noise_target` {noise} is `.to`: it has to be a server of its own, with what the server has"
+            );
+        }
+        safety::refuse(args, server, ("noise_target", noise), place)?;
+    }
+    Ok(())
+}
+
+/// The prefix of source addresses, made local to this host.
+fn local(args: &Cloning) -> Result<Option<LocalPrefix>> {
+    let Some((first, bits)) = args.prefix().filter(|_| !args.dry_run) else { return Ok(None) };
+    let local = LocalPrefix::add(first, bits).with_context(|| {
+        format!("`.source_prefix` {first}/{bits} cannot be made local to this host (run as root)")
+    })?;
+    Ok(Some(local))
+}
+
+/// Connects to the targets once, the way copies will.
+fn try_ways(
+    args: &Cloning,
+    (to, noise): (SocketAddr, Option<SocketAddr>),
+    tunnel: Option<&Tunnel>,
+) -> Result<()> {
+    let prefix = args.prefix();
+    if let Some(tunnel) = tunnel {
+        tunnel.check()?;
+        let from = tunnel.test_address();
+        tunnel.namespace().run_in(|| safety::canary(to, Some(from), safety::Way::Tunnel))??;
+    } else if !args.dry_run {
+        let way = if prefix.is_some() { safety::Way::Prefix } else { safety::Way::Host };
+        let own = prefix.and_then(|(first, bits)| own_address(first, bits));
+        for to in [Some(to), noise].into_iter().flatten() {
+            safety::canary(to, own, way)?;
+        }
+    }
+    Ok(())
+}
+
+/// One for each thread, beside what it shares with those who look on.
+fn workers(
+    args: &Cloning,
+    (to, noise): (SocketAddr, Option<SocketAddr>),
+    rules: Rules,
+    shared: &[Shared],
+) -> Result<Vec<Worker>> {
+    let pace = match args.pace {
+        ClonePace::Wallclock => Pace::Wallclock,
+        ClonePace::Causal => Pace::Causal,
+        ClonePace::CausalThink => Pace::CausalThink,
+    };
+    let ignored = Arc::new(Ignored::new(&args.ignore));
+    let threads = args.threads.unwrap_or(1);
+    let mut workers = Vec::new();
+    for (lane, shared) in (0..threads).zip(shared) {
+        let sources = match args.prefix() {
+            None if args.client_addresses => Sources::Clients,
+            None => Sources::Host,
+            Some((first, bits)) => {
+                Sources::Prefix(Addresses::new(first, bits, lane, threads).with_context(|| {
+                    format!("`.source_prefix` has no address for each of {threads} threads")
+                })?)
+            }
+        };
+        let mut copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
+        copies.sides.iter_mut().for_each(|side| side.comparison.ignored = Arc::clone(&ignored));
+        let ceiling =
+            Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
+        workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
+    }
+    Ok(workers)
+}
+
+fn title(args: &Cloning, place: Option<&Place>, to: SocketAddr) -> Title {
+    Title {
+        rx: Some(match (place, &args.listen) {
+            (Some(place), _) => place.spec.clone(),
+            (None, Some(listen)) => listen.clone(),
+            (None, None) => "captures".to_owned(),
+        }),
+        tx: Some(to.to_string()),
+        ..passive::title("clone")
+    }
+}
+
+/// The tunnel to the target broke.
+fn cut_off(report: &mut Report, to: SocketAddr) {
+    let said = format!(
+        "the return agent at the target {} did not answer any more: the clone was stopped, and sessions were copied up to then",
+        to.ip()
+    );
+    let mend = "is it running, does the tunnel's UDP port pass, is the interface up?";
+    report.result.verdict.fall_short(Code::TargetUnreachable, (said, mend));
 }
 
 /// An address and port of a prefix, for the connection that is tried first.

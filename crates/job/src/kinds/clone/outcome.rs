@@ -2,14 +2,13 @@
 
 use super::safety;
 use super::worker::Done;
-use clone::digest::Apart;
+use clone::digest::FirstDifference;
 use clone::exchange::{Comparison, Difference, Kind};
 use clone::framing::Line;
-use clone::funnel::{Copies, Funnel, Said};
+use clone::funnel::Funnel;
 use histogram::Histogram;
 use report::{
-    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
-    ClonedPlace, ClonedSent, ClonedSessions, Code, Distribution, Report, units,
+    Cloned, ClonedAnswers, ClonedDifference, ClonedNoise, ClonedPlace, Code, Distribution, Report, units,
 };
 use spec::Cloning;
 use std::cmp::Reverse;
@@ -36,20 +35,17 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
     let (funnel, comparison, second) = sum(done);
     let noise = args.noise_target.as_ref().filter(|_| !args.dry_run);
     report.result.cloned = Some(Cloned {
-        frames: same_fields!(funnel.frames, ClonedFrames: captured from_clients from_server other_flows other_protocols fragments
-            joined malformed truncated syns syn_acks syn_acks_alone strays),
+        frames: funnel.frames,
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
-        sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
-            over_rate ramped_out over_ceiling over_link own tls copied adopted gaps missed truncated too_early turned_tls shed
-            unforwarded idle replaced),
-        bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
-        connections: connections(&funnel.copies),
-        sent: sent(&funnel.said),
+        sessions: funnel.sessions,
+        bytes: funnel.bytes,
+        connections: funnel.copies,
+        sent: funnel.said,
         answers: (!args.dry_run).then(|| answers(&comparison, noise.map(|_| &second), args.speed.is_none())),
         noise: noise.map(|target| ClonedNoise {
             target: target.clone(),
-            connections: connections(&funnel.second_copies),
-            sent: sent(&funnel.second_said),
+            connections: funnel.second_copies,
+            sent: funnel.second_said,
             answers: answers(&second, None, args.speed.is_none()),
         }),
         contradictions: [&comparison, &second]
@@ -59,15 +55,6 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             .collect(),
         cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
     });
-}
-
-fn connections(of: &Copies) -> ClonedConnections {
-    same_fields!(of, ClonedConnections: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull
-        impatient held_ends unanswered_ends)
-}
-
-fn sent(of: &Said) -> ClonedSent {
-    same_fields!(of, ClonedSent: due sent unconnected after_close overfull reset unfinished received)
 }
 
 /// `noise`: of the second target. `true_time`: a capture that is played faster says nothing of how long its server took.
@@ -116,8 +103,8 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
     let of =
         |line: &Line, what: &str| if line.is_empty() { what.to_owned() } else { format!("{line}, {what}") };
     let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
-    let first = match &kind.apart {
-        Some(Apart::Body(Some((offset, [online, target])))) => {
+    let first = match &kind.first {
+        Some(FirstDifference::Body(Some((offset, [online, target])))) => {
             Some(ClonedPlace { offset: *offset, online: shown(online), target: shown(target) })
         }
         _ => None,
@@ -136,8 +123,10 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
                 Some(value) => format!("{name}: {}", shown(value.get(..MOST_SHOWN).unwrap_or(value))),
                 None => format!("no {name}"),
             };
-            match &kind.apart {
-                Some(Apart::Field(_, [online, target])) => ("field", of(line, &value(online)), value(target)),
+            match &kind.first {
+                Some(FirstDifference::Field(_, [online, target])) => {
+                    ("field", of(line, &value(online)), value(target))
+                }
                 _ => ("field", of(line, "a head"), "another".to_owned()),
             }
         }
@@ -154,7 +143,6 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     let (funnel, ..) = sum(done);
     let Some(cloned) = report.result.cloned.clone() else { return };
     let verdict = &mut report.result.verdict;
-    let counted = units::counted;
     for wrong in &cloned.contradictions {
         verdict.fall_short(
             Code::CountersDisagree,
@@ -167,6 +155,22 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     if let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
         verdict.fall_short(Code::CaptureOneSided, said);
     }
+    judge_capture(report, args, &cloned);
+    judge_sessions(report, &cloned);
+    warn_of_what_was_left_out(report, &cloned);
+    if args.dry_run {
+        return;
+    }
+    judge_connections(report, &cloned);
+    warn_of_answers(report, &cloned);
+    if let Some(noise) = &cloned.noise {
+        judge_noise(report, noise);
+    }
+}
+
+/// Sessions that the capture had in part.
+fn judge_capture(report: &mut Report, args: &Cloning, cloned: &Cloned) {
+    let (verdict, counted) = (&mut report.result.verdict, units::counted);
     if cloned.dropped_frames > 0 {
         let said = format!(
             "{} were lost before they could be looked at, and sessions with them",
@@ -205,6 +209,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "sample sessions at the capture, or limit their rate"),
         );
     }
+}
+
+/// Sessions that were copied in part, or were not to be copied.
+fn judge_sessions(report: &mut Report, cloned: &Cloned) {
+    let (verdict, counted, s) = (&mut report.result.verdict, units::counted, &cloned.sessions);
     let others = s.truncated + s.shed + s.unforwarded + s.turned_tls;
     if s.cut() > others {
         let said = format!(
@@ -232,6 +241,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "does the target hand its requests on to the server that is copied, or is its host a client of it?"),
         );
     }
+}
+
+/// What nobody wanted copied, and frames that are odd.
+fn warn_of_what_was_left_out(report: &mut Report, cloned: &Cloned) {
+    let (counted, s) = (units::counted, &cloned.sessions);
     let left = s.over_sessions + s.over_rate + s.over_ceiling;
     if left > 0 {
         let said =
@@ -259,9 +273,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         report.warnings.add(Code::FramesOdd, said);
     }
-    if args.dry_run {
-        return;
-    }
+}
+
+/// Connections to the target, and what was said by them.
+fn judge_connections(report: &mut Report, cloned: &Cloned) {
+    let counted = units::counted;
     let verdict = &mut report.result.verdict;
     let c = &cloned.connections;
     let failures = c.failures();
@@ -292,6 +308,11 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         verdict.fall_short(Code::BytesUnsent, said);
     }
+}
+
+/// What the target answered.
+fn warn_of_answers(report: &mut Report, cloned: &Cloned) {
+    let (counted, c) = (units::counted, &cloned.connections);
     if c.unanswered_ends > 0 {
         let said = format!(
             "{} to the target ended without the answers that the server had given by then: they did not come within {}",
@@ -315,9 +336,6 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             units::count(answers.target_unanswered)
         );
         report.warnings.add(Code::TargetDiffers, said);
-    }
-    if let Some(noise) = &cloned.noise {
-        judge_noise(report, noise);
     }
 }
 

@@ -4,7 +4,7 @@
 //! templates; both are bounded, of all connections together. Who sends what is no message of IPFIX is closed: where the next
 //! message begins cannot be known any more.
 
-use super::receive::{Came, Desk, Done, Exporter, PATIENCE, PIECE, Sharing};
+use super::receive::{Came, Done, Exporter, PATIENCE, PIECE, Receiver, Sharing};
 use anyhow::Result;
 use flow::collect::{MOST_EXPORTERS, Session};
 use flow::stream::{Front, front};
@@ -78,7 +78,7 @@ enum End {
 }
 
 struct Connections {
-    desk: Desk,
+    receiver: Receiver,
     listener: TcpListener,
     epoll: OwnedFd,
     callers: HashMap<u64, Caller>,
@@ -97,11 +97,11 @@ struct Connections {
 }
 
 /// Receives from all who connect.
-pub fn connections(listener: TcpListener, desk: Desk) -> Done {
+pub fn connections(listener: TcpListener, receiver: Receiver) -> Done {
     // Its errors are those of a lack of descriptors or memory at the beginning: nothing is received then, as nothing comes.
-    let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return desk.done };
+    let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return receiver.done };
     let work = Connections {
-        desk,
+        receiver,
         listener,
         epoll,
         callers: HashMap::new(),
@@ -127,7 +127,7 @@ impl Connections {
             // An interruption is as good as quiet.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&patience));
             if !events.is_empty() {
-                self.desk.came();
+                self.receiver.came();
             }
             for event in &events {
                 match event.data.u64() {
@@ -149,11 +149,11 @@ impl Connections {
         }
         let all: Vec<u64> = self.callers.keys().copied().collect();
         all.into_iter().for_each(|number| self.end(number, &End::Closed));
-        let Connections { past, others, desk, .. } = self;
+        let Connections { past, others, receiver, .. } = self;
         let past = past.into_iter().map(|(from, came)| (format!("tcp://{}", from.to_canonical()), came));
         let others = Some(others).filter(|others| others.counters.messages > 0);
         let exporters = past.chain(others.map(|others| ("tcp://(others)".to_owned(), others))).collect();
-        Done { exporters, ..desk.done }
+        Done { exporters, ..receiver.done }
     }
 
     fn tell(&mut self, quiet: bool) -> bool {
@@ -162,14 +162,14 @@ impl Connections {
             let now_ns = clocks::now(clocks::Clock::Realtime);
             for caller in self.callers.values_mut() {
                 caller.exporter.session.at(now_ns);
-                caller.exporter.session.age(&mut self.desk.room);
+                caller.exporter.session.age(&mut self.receiver.room);
             }
         }
         let live = self.callers.values().map(|caller| *caller.exporter.session.counters());
         let past = self.past.values().chain([&self.others]).map(|came| came.counters);
         let new = self.callers.values().filter(|caller| !self.past.contains_key(&caller.from)).count();
-        self.desk.done.standing.exporters = (self.past.len() + new) as u64;
-        self.desk.tell(live.chain(past), 0, quiet)
+        self.receiver.done.standing.exporters = (self.past.len() + new) as u64;
+        self.receiver.tell(live.chain(past), 0, quiet)
     }
 
     /// Hears of connections that are to be accepted, or not.
@@ -199,7 +199,7 @@ impl Connections {
     }
 
     fn accepted(&mut self, socket: TcpStream, from: IpAddr) {
-        self.desk.done.standing.connections += 1;
+        self.receiver.done.standing.connections += 1;
         let number = self.next;
         let data = epoll::EventData::new_u64(number);
         let ready = self.callers.len() < MOST_EXPORTERS
@@ -208,11 +208,11 @@ impl Connections {
             && sockopt::set_tcp_keepidle(&socket, IDLE).is_ok()
             && epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok();
         if !ready {
-            self.desk.done.standing.closed += 1;
+            self.receiver.done.standing.closed += 1;
             return;
         }
         self.next += 1;
-        let exporter = Exporter::new(Session::connection(self.desk.writes()));
+        let exporter = Exporter::new(Session::connection(self.receiver.writes()));
         self.callers.insert(number, Caller { socket, from, exporter, part: Vec::new() });
     }
 
@@ -234,8 +234,8 @@ impl Connections {
                 Front::Message(length) => {
                     let Some((message, behind)) = rest.split_at_checked(length) else { break false };
                     let malformed = caller.exporter.session.counters().malformed;
-                    caller.exporter.session.at(self.desk.now_ns);
-                    self.desk.read(&mut caller.exporter, message, caller.from);
+                    caller.exporter.session.at(self.receiver.now_ns);
+                    self.receiver.read(&mut caller.exporter, message, caller.from);
                     rest = behind;
                     if caller.exporter.session.counters().malformed > malformed {
                         break true;
@@ -268,10 +268,10 @@ impl Connections {
             // It ends within a message.
             End::Closed if !caller.part.is_empty() => caller.exporter.session.malformed(),
             End::Closed => {}
-            End::Nonsense | End::NoRoom => self.desk.done.standing.closed += 1,
+            End::Nonsense | End::NoRoom => self.receiver.done.standing.closed += 1,
         }
         let came = caller.exporter.came();
-        caller.exporter.session.end(&mut self.desk.room);
+        caller.exporter.session.end(&mut self.receiver.room);
         let known = self.past.len() < MOST_EXPORTERS || self.past.contains_key(&caller.from);
         let sum = if known { self.past.entry(caller.from).or_default() } else { &mut self.others };
         *sum = sum.plus(&came);

@@ -55,7 +55,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
         sockets.extend(opened.with_context(|| format!("`.listen` {name}"))?);
     }
     let sinks = sinks(args, session)?;
-    session.heed();
+    session.stop_in_order();
     let mut report = Report::new("collect");
     report.resolved = Resolved {
         count: args.count.as_deref().copied(),

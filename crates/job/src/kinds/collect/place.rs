@@ -82,10 +82,10 @@ impl Socket {
     pub fn start(self, queues: Vec<Queue>, over: &Arc<AtomicBool>) -> std::io::Result<Running> {
         match self {
             Socket::Datagrams(socket) => {
-                receive::start(queues, over, move |desk| receive::datagrams(&socket, desk))
+                receive::start(queues, over, move |receiver| receive::datagrams(&socket, receiver))
             }
             Socket::Connections(socket) => {
-                receive::start(queues, over, move |desk| connections::connections(socket, desk))
+                receive::start(queues, over, move |receiver| connections::connections(socket, receiver))
             }
         }
     }

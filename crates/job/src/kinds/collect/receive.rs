@@ -148,7 +148,7 @@ pub struct Done {
 }
 
 /// What a thread that receives has beside its sockets.
-pub struct Desk {
+pub struct Receiver {
     queues: Vec<Queue>,
     rows: Vec<Row>,
     pub room: Room,
@@ -158,10 +158,10 @@ pub struct Desk {
     pub now_ns: u64,
 }
 
-impl Desk {
+impl Receiver {
     /// Reads a message of an exporter.
     pub fn read(&mut self, exporter: &mut Exporter, message: &[u8], from: IpAddr) {
-        let Desk { rows, queues, room, now_ns, .. } = self;
+        let Receiver { rows, queues, room, now_ns, .. } = self;
         let writes = !queues.is_empty();
         let Exporter { session, packets, octets } = exporter;
         session.message(message, room, &mut |record, others| {
@@ -231,13 +231,13 @@ impl Desk {
 pub fn start(
     queues: Vec<Queue>,
     over: &Arc<AtomicBool>,
-    work: impl FnOnce(Desk) -> Done + Send + 'static,
+    work: impl FnOnce(Receiver) -> Done + Send + 'static,
 ) -> std::io::Result<Running> {
     let standing = Arc::new(Mutex::new(Standing::default()));
     let (over, told) = (Arc::clone(over), Arc::clone(&standing));
     let (rows, room) = (Vec::new(), Room::of(ROOM));
-    let desk = Desk { queues, rows, room, over, told, done: Done::default(), now_ns: 0 };
-    let thread = std::thread::Builder::new().name("collect".to_owned()).spawn(move || work(desk))?;
+    let receiver = Receiver { queues, rows, room, over, told, done: Done::default(), now_ns: 0 };
+    let thread = std::thread::Builder::new().name("collect".to_owned()).spawn(move || work(receiver))?;
     Ok(Running { standing, thread })
 }
 
@@ -262,7 +262,7 @@ impl Running {
 }
 
 /// Receives datagrams.
-pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
+pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
     let mut exporters = Exporters::new();
     let mut datagrams = Datagrams::new(TOGETHER);
     let (mut left, mut told) = (0, Instant::now());
@@ -276,11 +276,11 @@ pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
             // It looks at each exporter, of which there may be many.
             if quiet || told.elapsed() > PATIENCE {
                 told = Instant::now();
-                exporters.look(clocks::now(clocks::Clock::Realtime), &mut desk.room);
-                desk.done.standing.exporters = exporters.count();
-                desk.done.standing.forgotten = exporters.forgotten();
+                exporters.look(clocks::now(clocks::Clock::Realtime), &mut receiver.room);
+                receiver.done.standing.exporters = exporters.count();
+                receiver.done.standing.forgotten = exporters.forgotten();
                 let dropped = port::socket::receive_drops(socket).unwrap_or(0);
-                if desk.tell(exporters.counters(), dropped, quiet) {
+                if receiver.tell(exporters.counters(), dropped, quiet) {
                     break;
                 }
             }
@@ -288,17 +288,17 @@ pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
         if got.is_err() {
             continue;
         }
-        desk.came();
+        receiver.came();
         for (message, from) in datagrams.iter() {
             let Some(from) = from else { continue };
-            let (writes, now_ns) = (desk.writes(), desk.now_ns);
-            match exporters.find(from, message, now_ns, &mut desk.room, || Session::new(writes)) {
-                Some(exporter) => desk.read(exporter, message, from.ip()),
-                None => desk.pass(message),
+            let (writes, now_ns) = (receiver.writes(), receiver.now_ns);
+            match exporters.find(from, message, now_ns, &mut receiver.room, || Session::new(writes)) {
+                Some(exporter) => receiver.read(exporter, message, from.ip()),
+                None => receiver.pass(message),
             }
         }
     }
-    Done { exporters: exporters.done(), ..desk.done }
+    Done { exporters: exporters.done(), ..receiver.done }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     report.environment = crate::environment::collect();
     // Who is not there is known before anything is said to begin. Until then a signal ends the process: nothing is lost by that.
     let client = bench.connect(&parts)?;
-    session.heed();
+    session.stop_in_order();
     let ends = client.ends();
     let host = client.host().clone();
     let limit = client.limits().bits_per_second;

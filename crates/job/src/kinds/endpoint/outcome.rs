@@ -93,10 +93,10 @@ pub fn settings(host: &Host) -> BTreeMap<String, String> {
 }
 
 /// What came of a part, and for how long it was measured.
-type Asked<'r> = (&'r Part, &'r Outcome, Option<Duration>);
+type PartOutcome<'r> = (&'r Part, &'r Outcome, Option<Duration>);
 
 /// Of the same part in all repetitions: counts and times summed.
-fn all_of(rounds: &[Round], at: usize) -> impl Iterator<Item = Asked<'_>> {
+fn all_of(rounds: &[Round], at: usize) -> impl Iterator<Item = PartOutcome<'_>> {
     rounds.iter().filter_map(move |round| {
         let (part, outcome) = round.outcomes.get(at)?;
         Some((part, outcome, round.asked))
@@ -126,7 +126,7 @@ pub fn fill(
         ..Tested::default()
     };
     for (at, part) in parts.all.iter().enumerate() {
-        let of: Vec<Asked<'_>> = all_of(rounds, at).collect();
+        let of: Vec<PartOutcome<'_>> = all_of(rounds, at).collect();
         if of.is_empty() {
             continue;
         }
@@ -140,7 +140,7 @@ pub fn fill(
     if let Some(idle) = idle {
         tested.under_load = under_load(idle, rounds);
         if tested.transactions.is_none() {
-            let of: Vec<Asked<'_>> =
+            let of: Vec<PartOutcome<'_>> =
                 idle.outcomes.iter().map(|(part, outcome)| (part, outcome, idle.asked)).collect();
             tested.transactions = of.first().map(|(part, ..)| transactions(args, part, &of));
         }
@@ -173,7 +173,7 @@ pub fn fill(
     report.result.endpoint = Some(tested);
 }
 
-fn stream(part: &Part, of: &[Asked<'_>]) -> EndpointStream {
+fn stream(part: &Part, of: &[PartOutcome<'_>]) -> EndpointStream {
     let sum = |end: for<'o> fn(&Part, &'o Outcome) -> Option<&'o Results>| -> Option<Sum> {
         of.iter().try_fold(Sum::default(), |sum, (part, outcome, asked)| {
             let results = end(part, outcome)?;
@@ -242,7 +242,7 @@ impl Sum {
     }
 }
 
-fn transactions(args: &Endpoint, part: &Part, of: &[Asked<'_>]) -> Transactions {
+fn transactions(args: &Endpoint, part: &Part, of: &[PartOutcome<'_>]) -> Transactions {
     let sum = of.iter().fold(Sum::default(), |sum, (part, outcome, asked)| {
         sum.plus(&outcome.ours, seconds(part, &outcome.ours, *asked))
     });

@@ -77,7 +77,7 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     let most = options.connections;
     let server = Server::bind(options, &stop)?;
     let user = args.user.as_deref().map(leave_root).transpose()?.flatten();
-    session.heed();
+    session.stop_in_order();
     let duration = args.duration.as_deref().copied();
     let mut report = Report::new("endpoint serve");
     report.resolved = Resolved { duration_ns: duration.map(|d| d.as_nanos() as u64), ..Resolved::default() };

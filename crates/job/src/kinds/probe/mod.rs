@@ -75,7 +75,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let exporter = Exporter::new(settings.clone()).context("`.template`")?;
     let limits = limits(args, &exporter)?;
     let sender = Sender::open(&args.export, &settings, args.balance, rate(args)).context("`.export`")?;
-    session.heed();
+    session.stop_in_order();
     let mut ends = Ends::none();
     if let Some(place) = &place {
         ends.optional(place, "probe")?;

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use report::search::{Part, SearchResult};
 use report::units;
 use spec::{Axis, Throughput};
+use std::time::Duration;
 use traffic::expr::Size;
 use traffic::{Rate, Schedule};
 use trial::{Bisect, BisectPlan, Direction, Resolution, Wanted};
@@ -34,22 +35,14 @@ pub fn search(
     let load = frames_per_second(rate, mean, link)?;
     let most = sized.result.greatest;
     let axis = args.axis;
+    // Bits in smaller frames are more frames.
+    let of_sizes = if matches!(rate, Rate::Frames(_)) { Direction::Greatest } else { Direction::Least };
     let (name, least, greatest, direction) = match axis {
         Axis::Flows => ("flows", 1.0, args.max_flows() as f64, Direction::Greatest),
-        Axis::Burst if load >= most => bail!(
-            "`.rate` {rate}: bursts at {}, the greatest rate there is, need an average below it: lower `.rate` or raise `.max`",
-            units::frame_rate(most)
-        ),
         Axis::Burst => {
-            let longest =
-                args.max_burst.as_deref().copied().unwrap_or((load * duration.as_secs_f64() / BURSTS) as u64);
-            ("burst_frames", 1.0, longest.max(1) as f64, Direction::Greatest)
+            ("burst_frames", 1.0, longest_burst(args, (rate, load), most, duration)?, Direction::Greatest)
         }
-        // Bits in smaller frames are more frames.
-        Axis::Size | Axis::Rate if !matches!(rate, Rate::Frames(_)) => {
-            ("frame_size", 64.0, 1518.0, Direction::Least)
-        }
-        Axis::Size | Axis::Rate => ("frame_size", 64.0, 1518.0, Direction::Greatest),
+        Axis::Size | Axis::Rate => ("frame_size", 64.0, 1518.0, of_sizes),
     };
     name.clone_into(&mut search.axis);
     (sized.result.least, sized.result.greatest) = (least, greatest);
@@ -118,6 +111,18 @@ pub fn search(
         );
     }
     Ok(true)
+}
+
+/// The most frames of a burst that are tried, where bursts leave at the rate `most` and the average is `load`.
+fn longest_burst(args: &Throughput, (rate, load): (Rate, f64), most: f64, duration: Duration) -> Result<f64> {
+    if load >= most {
+        bail!(
+            "`.rate` {rate}: bursts at {}, the greatest rate there is, need an average below it: lower `.rate` or raise `.max`",
+            units::frame_rate(most)
+        );
+    }
+    let longest = args.max_burst.as_deref().copied();
+    Ok(longest.unwrap_or((load * duration.as_secs_f64() / BURSTS) as u64).max(1) as f64)
 }
 
 /// Bursts of so many frames at the rate `most`, `load` frames a second on average.

@@ -119,7 +119,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let mut bench = job.bench.clone();
     bench.seed = bench.seed.or_else(|| earlier.as_ref()?.resolved.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(find, &mut bench);
-    session.heed();
+    session.stop_in_order();
     let mut rig = match find {
         Find::Flows(flows) => Rig::with_probe(&bench, flows, session)?,
         _ => Rig::new(&bench, session)?,
@@ -350,17 +350,7 @@ fn range(
     let wanted = asked.or(theoretical);
     let schedule = wanted.map_or(Schedule::TopSpeed, crate::trials::schedule);
     let offer = Offer { schedule, flows, tried: of_flows, ..Offer::steady(1.0, probe_ns, &size) };
-    let (mut can, mut limit) = (0.0f64, None);
-    for _ in 0..PROBES {
-        let Some(ran) = series.run(&offer, &|_| None)? else { return Ok(None) };
-        if ran.frames_per_second > can {
-            (can, limit) = (ran.frames_per_second, causes::rate(&ran.report, series.rig.place()));
-        }
-        // What it reached once it can do; that it did not may be a moment's stall.
-        if wanted.is_none_or(|wanted| can >= wanted * REACHED) {
-            break;
-        }
-    }
+    let Some((can, limit)) = reach(series, &offer, wanted)? else { return Ok(None) };
     result.greatest = match wanted {
         Some(wanted) if can >= wanted * REACHED => wanted,
         Some(wanted) => {
@@ -397,6 +387,22 @@ fn range(
         format!("frames of {name} bytes: loads from {} to {}", show(result.least), show(result.greatest));
     series.rig.say(Note::info(Code::SearchRange, said));
     Ok(Some(Sized { name, size, result }))
+}
+
+/// The most frames a second that the sender reached of what was wanted, and what kept it from more. `None` when interrupted.
+fn reach(series: &mut Series, offer: &Offer, wanted: Option<f64>) -> Result<Option<(f64, Option<Cause>)>> {
+    let (mut can, mut limit) = (0.0f64, None);
+    for _ in 0..PROBES {
+        let Some(ran) = series.run(offer, &|_| None)? else { return Ok(None) };
+        if ran.frames_per_second > can {
+            (can, limit) = (ran.frames_per_second, causes::rate(&ran.report, series.rig.place()));
+        }
+        // What it reached once it can do; that it did not may be a moment's stall.
+        if wanted.is_none_or(|wanted| can >= wanted * REACHED) {
+            break;
+        }
+    }
+    Ok(Some((can, limit)))
 }
 
 #[cfg(test)]

@@ -124,13 +124,13 @@ pub fn list_streams(report: &mut Report, mut streams: Vec<Stream>) -> Option<u64
 
 /// The clock of the stamps, watched during a run.
 pub struct WatchedClock {
-    clock: meter::Clock,
+    clock: clocks::Clock,
     steps: Option<StepWatch>,
 }
 
 impl WatchedClock {
-    pub fn start(clock: meter::Clock) -> WatchedClock {
-        WatchedClock { clock, steps: (clock == meter::Clock::Tai).then(StepWatch::start) }
+    pub fn start(clock: clocks::Clock) -> WatchedClock {
+        WatchedClock { clock, steps: (clock == clocks::Clock::Tai).then(StepWatch::start) }
     }
 
     /// Says how far the delays may be wrong.
@@ -142,7 +142,7 @@ impl WatchedClock {
         let hardware = measured.stamps.as_ref().map(|stamps| hardware(report, stamps, &measured.totals));
         let stamped = hardware.as_ref().is_some_and(|hardware| hardware.frames > 0);
         let arrivals = Some(if stamped { "hardware" } else { "software" }.to_owned());
-        if self.clock == meter::Clock::Monotonic {
+        if self.clock == clocks::Clock::Monotonic {
             let name = "monotonic".to_owned();
             let clock = LatencyClock { name, arrivals, hardware, ..LatencyClock::default() };
             report.result.latency_clock = Some(clock);

@@ -206,7 +206,7 @@ pub fn sent_whole(run: &Outcome<'_>) -> bool {
 /// Where what each of several ports sent arrived.
 fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
     let Setup { tx, rx, .. } = run.setup;
-    if tx.len() < 2 || tx.len() != rx.len() || run.setup.apart.is_some() {
+    if tx.len() < 2 || tx.len() != rx.len() || run.setup.per_port.is_some() {
         return Vec::new();
     }
     let row = |((from, (at, _)), part): ((&Place, &(Place, _)), &meters::Part)| RxInterface {

@@ -67,7 +67,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     }
     let source = &setup.job.source;
     let flows = match source.program() {
-        Some(program) if setup.apart.is_none() => flows(program, c.frames),
+        Some(program) if setup.per_port.is_none() => flows(program, c.frames),
         // What two ports send alike are flows of each.
         Some(program) => (0..setup.tx.len())
             .map(|port| flows(&program.at_port(port as u8), sent_by(sent, port).frames))
@@ -91,7 +91,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
 
 /// One row for each interface, where there are several.
 fn interfaces(run: &Outcome<'_>, flows: Option<Counted>) -> Vec<TxInterface> {
-    if run.setup.apart.is_some() {
+    if run.setup.per_port.is_some() {
         return Vec::new();
     }
     let truncated = truncated(run.setup, run.sent());
@@ -144,9 +144,9 @@ fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
         Schedule::Frames { frames, per_ns } => Some(*frames as f64 * 1e9 / *per_ns as f64),
         _ => None,
     };
-    if let (Some(apart), Some(program)) = (&setup.apart, setup.job.source.program()) {
+    if let (Some(per_port), Some(program)) = (&setup.per_port, setup.job.source.program()) {
         let of = |port: usize| program.at_port(port as u8).only_schedule().and_then(by_frames);
-        return (0..apart.ports).map(of).sum();
+        return (0..per_port.ports).map(of).sum();
     }
     match setup.job.source.schedule().and_then(by_frames) {
         Some(rate) => Some(rate),

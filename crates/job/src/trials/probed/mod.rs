@@ -300,7 +300,7 @@ impl Rig {
             (found.wrong_fields_records, "say another type of service"),
             (
                 found.wrong_times_records,
-                "say times that are not the trial's: the probe's clock is another, or it tells them wrong",
+                "say times that are not the trial's: the probe's clock is another, or it states them wrong",
             ),
             (found.surplus_packets, "more packets are in records than were sent of their flows"),
             (found.foreign_records, "are of what was not sent"),

@@ -178,37 +178,8 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
     let (from, to) = ends(report);
     let search = place.search(&from, &to);
-    let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
-    // What counts a few explains a few.
-    let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost.frames;
-    let telling: Vec<&HostCounter> = result.counters.iter().filter(explains).collect();
-    if let Some(most) = telling.iter().max_by_key(|c| gone(c)) {
-        let (end, name) = (printable(&most.place), printable(&most.name));
-        // Ports of one device lose alike what goes between all of them.
-        let alike = |c: &&&HostCounter| {
-            c.place.starts_with(OF_THE_LAB) && (&c.source, &c.name) == (&most.source, &most.name)
-        };
-        let others = telling.iter().filter(alike).filter(|c| c.place != most.place);
-        let (mut frames, mut ends, mut whose) = (gone(most), end.clone(), "its");
-        for other in others.filter(|_| end.starts_with(OF_THE_LAB)) {
-            frames = frames.saturating_add(gone(other));
-            ends += &format!(", {}", printable(&other.place));
-            whose = "their";
-        }
-        let share = (frames as f64 / lost.frames.max(1) as f64).min(1.0);
-        let why = most.explains.as_deref().unwrap_or_default();
-        let said = format!(
-            "{ends} dropped {} ({} of the loss): {whose} {name} rose; {}",
-            units::counted(frames, "frame"),
-            units::percent(share),
-            printable(why)
-        );
-        let next = match end.as_str() {
-            "this machine" => "`netdyno doctor` says what this machine can do better".to_owned(),
-            end if end.starts_with(OF_THE_LAB) => search,
-            end => place.doctor(end, "what to change there"),
-        };
-        return Some(Cause { counter: Some((*most).clone()), ..Cause::new(By::Counter, said, next) });
+    if let Some(found) = by_counter(&result.counters, lost.frames, place, &search) {
+        return Some(found);
     }
     if result.round_trip && lost.ratio >= 1.0 {
         // The verdict has named the mend.
@@ -303,6 +274,41 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             search,
         ),
     })
+}
+
+/// A counter that rose by so much that it explains the loss of so many frames.
+fn by_counter(counters: &[HostCounter], lost: u64, place: Where, search: &str) -> Option<Cause> {
+    let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
+    // What counts a few explains a few.
+    let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost;
+    let telling: Vec<&HostCounter> = counters.iter().filter(explains).collect();
+    let most = telling.iter().max_by_key(|c| gone(c))?;
+    let (end, name) = (printable(&most.place), printable(&most.name));
+    // Ports of one device lose alike what goes between all of them.
+    let alike = |c: &&&HostCounter| {
+        c.place.starts_with(OF_THE_LAB) && (&c.source, &c.name) == (&most.source, &most.name)
+    };
+    let others = telling.iter().filter(alike).filter(|c| c.place != most.place);
+    let (mut frames, mut ends, mut whose) = (gone(most), end.clone(), "its");
+    for other in others.filter(|_| end.starts_with(OF_THE_LAB)) {
+        frames = frames.saturating_add(gone(other));
+        ends += &format!(", {}", printable(&other.place));
+        whose = "their";
+    }
+    let share = (frames as f64 / lost.max(1) as f64).min(1.0);
+    let why = most.explains.as_deref().unwrap_or_default();
+    let said = format!(
+        "{ends} dropped {} ({} of the loss): {whose} {name} rose; {}",
+        units::counted(frames, "frame"),
+        units::percent(share),
+        printable(why)
+    );
+    let next = match end.as_str() {
+        "this machine" => "`netdyno doctor` says what this machine can do better".to_owned(),
+        end if end.starts_with(OF_THE_LAB) => search.to_owned(),
+        end => place.doctor(end, "what to change there"),
+    };
+    Some(Cause { counter: Some((*most).clone()), ..Cause::new(By::Counter, said, next) })
 }
 
 /// The ends by name: where frames left, where they were measured.

@@ -200,21 +200,27 @@ fn over_time(all: &[Conversation]) -> Option<Chart> {
         0 => format!("{of}, each answered as captured."),
         n => format!("{} of {of} had another answer than captured, or none.", units::count(n)),
     };
-    let mut legend = vec![("sent", "requests".to_owned()), ("lost", "other answers, or none".to_owned())];
-    if range.is_some() && is_few {
-        legend.push(("event asked", "an answer as captured".to_owned()));
-        legend.push(("event other", "another answer".to_owned()));
-        legend.push(("event captured", "in the capture".to_owned()));
-    } else if range.is_some() {
-        legend.push(("half", "half of the answers within (p50)".to_owned()));
-        legend.push(("most", "99 % within (p99)".to_owned()));
-        legend.push(("longest", "longest".to_owned()));
-    }
+    let legend = legend(range.is_some(), is_few);
     if all.len() > 1 {
         note += &format!(" Of {}.", units::counted(all.len() as u64, "connection"));
     }
     let svg = timeline::draw(&panes, &tips, "Requests, other answers and times to the first byte over time")?;
     Some(Chart { heading: "Requests over time".to_owned(), svg, legend, note })
+}
+
+/// What is drawn of requests: single answers, or percentiles of many.
+fn legend(is_timed: bool, is_few: bool) -> Vec<(&'static str, String)> {
+    let mut legend = vec![("sent", "requests".to_owned()), ("lost", "other answers, or none".to_owned())];
+    if is_timed && is_few {
+        legend.push(("event asked", "an answer as captured".to_owned()));
+        legend.push(("event other", "another answer".to_owned()));
+        legend.push(("event captured", "in the capture".to_owned()));
+    } else if is_timed {
+        legend.push(("half", "half of the answers within (p50)".to_owned()));
+        legend.push(("most", "99 % within (p99)".to_owned()));
+        legend.push(("longest", "longest".to_owned()));
+    }
+    legend
 }
 
 /// What a reader sees who points at a stretch.

@@ -3,7 +3,7 @@
 use super::{Line, Section};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
-use crate::data::sections::cloning::{Cloned, ClonedDifference, ClonedNoise, ClonedPlace};
+use crate::data::sections::cloning::{Cloned, ClonedAnswers, ClonedDifference, ClonedNoise, ClonedPlace};
 use crate::data::units;
 use crate::render::html::grid::Facts;
 
@@ -11,6 +11,46 @@ fn there<const N: usize>(all: [(&'static str, u64); N]) -> impl Iterator<Item = 
     all.into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(what, count)| format!("{} {what}", units::count(count)))
+}
+
+/// The answers of both servers beside each other, and when they came.
+fn answer_lines(c: &Cloned, a: &ClonedAnswers, lines: &mut Vec<Line>) {
+    let mut answers = vec![
+        units::counted(a.compared, "answer"),
+        format!("{} alike", units::count(a.same)),
+        format!("{} differ", units::count(a.differing())),
+    ];
+    answers.extend(there([
+        ("unanswered by the target", a.target_unanswered),
+        ("unanswered by the server", a.online_unanswered),
+        ("cut", a.cut),
+        ("compared in part", a.in_part),
+        ("never asked of the target", a.unsaid),
+        ("sessions not followed", a.unframed_sessions),
+        ("sessions not read (HTTP/2)", a.unread_sessions),
+    ]));
+    lines.push(Line::facts("answers", answers));
+    for (label, of) in [
+        ("server", [&a.online_first_byte_ns, &a.online_last_byte_ns]),
+        ("target", [&a.target_first_byte_ns, &a.target_last_byte_ns]),
+    ] {
+        let times = ["first byte", "last byte"].into_iter().zip(of).filter_map(|(what, of)| {
+            let of = of.as_ref()?;
+            Some(format!("{what} {} (99 %: {})", units::time(of.p50), units::time(of.p99)))
+        });
+        lines.push(Line::facts(label, times.collect()));
+    }
+    if let Some(delay) = &a.delay_ns {
+        let facts = [("median", delay.p50), ("99 %", delay.p99), ("max", delay.max)];
+        let facts = facts.map(|(what, ns)| format!("{what} {}", units::time(ns))).to_vec();
+        lines.push(Line::facts("delay", facts));
+    }
+    if let Some(noise) = &c.noise {
+        lines.push(Line::facts("noise", noise.facts()));
+    }
+    for difference in a.differences.iter().take(MOST_LINES) {
+        lines.push(Line::text("differ", difference.sentence()));
+    }
 }
 
 pub(super) struct Copied;
@@ -85,43 +125,8 @@ impl Section for Copied {
             Line::facts("target", connections),
             Line::facts("sent", sent),
         ];
-        if let Some(a) = &c.answers {
-            let mut answers = vec![
-                units::counted(a.compared, "answer"),
-                format!("{} alike", units::count(a.same)),
-                format!("{} differ", units::count(a.differing())),
-            ];
-            answers.extend(there([
-                ("unanswered by the target", a.target_unanswered),
-                ("unanswered by the server", a.online_unanswered),
-                ("cut", a.cut),
-                ("compared in part", a.in_part),
-                ("never asked of the target", a.unsaid),
-                ("sessions not followed", a.unframed_sessions),
-                ("sessions not read (HTTP/2)", a.unread_sessions),
-            ]));
-            lines.push(Line::facts("answers", answers));
-            for (label, of) in [
-                ("server", [&a.online_first_byte_ns, &a.online_last_byte_ns]),
-                ("target", [&a.target_first_byte_ns, &a.target_last_byte_ns]),
-            ] {
-                let times = ["first byte", "last byte"].into_iter().zip(of).filter_map(|(what, of)| {
-                    let of = of.as_ref()?;
-                    Some(format!("{what} {} (99 %: {})", units::time(of.p50), units::time(of.p99)))
-                });
-                lines.push(Line::facts(label, times.collect()));
-            }
-            if let Some(delay) = &a.delay_ns {
-                let facts = [("median", delay.p50), ("99 %", delay.p99), ("max", delay.max)];
-                let facts = facts.map(|(what, ns)| format!("{what} {}", units::time(ns))).to_vec();
-                lines.push(Line::facts("delay", facts));
-            }
-            if let Some(noise) = &c.noise {
-                lines.push(Line::facts("noise", noise.facts()));
-            }
-            for difference in a.differences.iter().take(MOST_LINES) {
-                lines.push(Line::text("differ", difference.sentence()));
-            }
+        if let Some(answers) = &c.answers {
+            answer_lines(c, answers, &mut lines);
         }
         lines
     }

@@ -2,7 +2,7 @@
 
 use super::bound::Bound;
 use super::{BACKLOG, Counted, Shared, refuse};
-use crate::crowd::desk::Desk;
+use crate::crowd::acceptor::Acceptor;
 use crate::exchange::Exchange;
 use crate::lobby::Seat;
 use crate::memory;
@@ -13,7 +13,7 @@ use crate::native::flows::{Doing, Flows, Manner, are_many, options, workers};
 use crate::native::join::{Joined, Waiting, attend as wait_for, drawn};
 use crate::phase::{Stop, Until};
 use crate::socket::{self, Options};
-use endpoint::native::auth::hex;
+use endpoint::native::auth::{NONCE, hex};
 use endpoint::native::{
     Does, From as Sender, KEY, Key, Plan, Reason, Refused, Session, ToClient, VERSION, Work,
 };
@@ -88,7 +88,7 @@ impl Client {
         let mut counted = None;
         let greets = Instant::now() + GREETS;
         let options = self.shared.options.clone();
-        let mut session = Session::new(options.limits, options.token, hex(&drawn::<32>()?));
+        let mut session = Session::new(options.limits, options.token, hex::encode(&drawn::<NONCE>()?));
         let mut prepared: Option<Test> = None;
         let mut welcome = false;
         loop {
@@ -185,7 +185,7 @@ impl Client {
 
     /// Has all flows come.
     fn prepare(&mut self, plan: Plan) -> Result<Test, Unprepared> {
-        let own = options(&plan.end);
+        let own = options(&Options::default(), &plan.end);
         let key: Key = drawn::<KEY>()?;
         let connections = self.shared.reserve(plan.connections()).map_err(Unprepared::Full)?;
         let buffers = self.shared.buffers(plan.memory()).map_err(Unprepared::Full)?;
@@ -224,7 +224,7 @@ impl Client {
             let listener = listen()?;
             let port = listener.local_addr()?.port();
             let listener = Arc::new(listener);
-            self.say(ToClient::Ready { key: hex(&[0; KEY]), ports: vec![port] })?;
+            self.say(ToClient::Ready { key: hex::encode(&[0; KEY]), ports: vec![port] })?;
             let each = || Doing::AnswerEach(Arc::clone(&listener), Some(there.ip()));
             return Ok((0..plan.flows).map(|_| each()).collect());
         }
@@ -241,14 +241,14 @@ impl Client {
                 of.push(listener);
             }
         }
-        self.say(ToClient::Ready { key: hex(&[0; KEY]), ports })?;
+        self.say(ToClient::Ready { key: hex::encode(&[0; KEY]), ports })?;
         let [request, response] =
             [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let most = usize::try_from(connections).unwrap_or(usize::MAX).div_ceil(workers);
-        let desk = |listeners| {
+        let acceptor = |listeners| {
             let from = Some(there.ip());
             // The client's threads take turns among ports, and not always fair ones.
-            Doing::Desk(Box::new(Desk {
+            Doing::Acceptor(Box::new(Acceptor {
                 listeners,
                 from,
                 request,
@@ -257,13 +257,13 @@ impl Client {
                 most: most.saturating_mul(2),
             }))
         };
-        Ok(listeners.into_iter().map(desk).collect())
+        Ok(listeners.into_iter().map(acceptor).collect())
     }
 
     fn join(&mut self, plan: &Plan, key: Key, own: &Options) -> Result<Vec<OwnedFd>, Unprepared> {
         let [here, there] = self.ends()?;
         let mut waiting = Waiting::open(here.ip(), there.ip(), plan.flows, key, own)?;
-        self.say(ToClient::Ready { key: hex(&key), ports: waiting.ports() })?;
+        self.say(ToClient::Ready { key: hex::encode(&key), ports: waiting.ports() })?;
         wait_for(&mut self.channel, JOINS, || {
             waiting.work().map(|all| if all { Joined::All } else { Joined::NoMore })
         })?;
@@ -275,7 +275,7 @@ impl Client {
         let (door, come) = mpsc::sync_channel(flows);
         let doors = &self.shared.doors;
         doors.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (door, self.from));
-        let all = self.say(ToClient::Ready { key: hex(&key), ports: Vec::new() }).and_then(|()| {
+        let all = self.say(ToClient::Ready { key: hex::encode(&key), ports: Vec::new() }).and_then(|()| {
             let mut all: Vec<Option<OwnedFd>> = (0..flows).map(|_| None).collect();
             let mut left = flows;
             wait_for(&mut self.channel, JOINS, || {

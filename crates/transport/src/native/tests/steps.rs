@@ -83,7 +83,7 @@ fn a_client_that_announces_absurd_amounts_is_refused_by_their_name() {
             (Plan { duration_ns: most, ..plan() }, "duration: "),
         ] {
             let Place::Host(at) = place else { panic!("no address") };
-            // As a client that heeds no limits of its own.
+            // As a client without limits of its own.
             let mut stream = TcpStream::connect(at).expect("connects");
             stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
             for bytes in [Preamble::Control.bytes(), hello(), frame(&ToServer::Test { plan: Box::new(plan) })]

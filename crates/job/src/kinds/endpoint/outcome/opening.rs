@@ -1,16 +1,16 @@
 //! What became of connections that were to be opened (`connection-rate`).
 
-use super::{Asked, Part, Report};
+use super::{Part, PartOutcome, Report};
 use ::endpoint::native::Work;
 use ::transport::crowd::calls::Opened;
 use report::{Code, Opening, units};
 
 /// Of all repetitions. None: no connection was to be opened.
-pub fn of(part: &Part, all: &[Asked<'_>]) -> Option<Opening> {
+pub fn of(part: &Part, all: &[PartOutcome<'_>]) -> Option<Opening> {
     if part.test.plan.work != Work::Open {
         return None;
     }
-    let opened = |(_, outcome, _): &Asked<'_>| outcome.ours.opened.clone();
+    let opened = |(_, outcome, _): &PartOutcome<'_>| outcome.ours.opened.clone();
     let sum = all.iter().filter_map(opened).reduce(|sum, one| Opened {
         // States, not sums.
         most: one.most.max(sum.most),

@@ -89,6 +89,65 @@ enum Plans {
 }
 
 impl Plans {
+    fn of(job: &EndpointSearch) -> Plans {
+        match &job.find {
+            EndpointFind::SocketBuffer(find) => {
+                let most = job.endpoint.iterations.unwrap_or(super::ITERATIONS.1);
+                let confidence = job.endpoint.confidence.as_deref().copied();
+                Plans::Sweep(sweep::Sweep::new(&find.sizes(), find.repetitions(), confidence, most))
+            }
+            EndpointFind::Transactions(find) => Plans::Climb(Box::new(climb::Climb::new(find))),
+        }
+    }
+
+    /// Goes on behind trials that an earlier result has.
+    fn resume(&mut self, trials: &[EndpointTrial]) -> Result<()> {
+        for done in trials {
+            let wanted = self.plan().next();
+            if !wanted.is_some_and(|wanted| wanted.is(done)) {
+                bail!(
+                    "`.continue`: its trial {} is not the one that this search would do there: it is of another one",
+                    done.number
+                );
+            }
+            self.plan().tell(done);
+        }
+        Ok(())
+    }
+
+    /// What the trials come to.
+    fn judge(
+        &self,
+        report: &mut Report,
+        found: &mut Found,
+        (job, args, parts): (&EndpointSearch, &Endpoint, &Parts),
+        server: Host,
+    ) {
+        let complete = found.complete;
+        match (self, &job.find) {
+            (Plans::Sweep(sweep), EndpointFind::SocketBuffer(find)) => {
+                let is_stream = matches!(args.test, EndpointTest::TcpStream | EndpointTest::TcpMaerts);
+                let found =
+                    found.socket_buffer.insert(sweep::found(&found.trials, sweep, find.enough(), is_stream));
+                // Of transactions this end sends first, and the server receives.
+                let [sender, receiver] =
+                    match parts.all.first().is_some_and(|part| part.is_transactions() || part.sends()) {
+                        true => [Host::here(), server],
+                        false => [server, Host::here()],
+                    };
+                buffers_judged(report, found, complete, sweep.unsure());
+                limits_told(report, found, &sender, &receiver);
+            }
+            (Plans::Climb(climb), EndpointFind::Transactions(find)) => {
+                let in_flight = args.burst.unwrap_or(CLOSED_LOOP);
+                let of = found.transactions.insert(climb::found(&found.trials, climb, find, in_flight));
+                rates_judged(report, of, complete, &climb.inconsistent);
+                few_beyond(report, of, &found.trials);
+            }
+            _ => {}
+        }
+    }
+
     fn plan(&mut self) -> &mut dyn Plan {
         match self {
             Plans::Sweep(sweep) => sweep,
@@ -139,7 +198,7 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let args = tested(job);
     let token = args.token_file.as_deref().map(token).transpose()?;
     let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
-    session.heed();
+    session.stop_in_order();
     let mut bench = Bench { args: &args, session, place, token, run };
     let parts = Parts::of(&args, &bench.place)?;
     let mut report = Report::new("search");
@@ -150,41 +209,11 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let (ends, host) = (client.ends(), client.host().clone());
     client.bye();
     session.meet();
-    let mut plans = match &job.find {
-        EndpointFind::SocketBuffer(find) => {
-            let most = job.endpoint.iterations.unwrap_or(super::ITERATIONS.1);
-            let confidence = job.endpoint.confidence.as_deref().copied();
-            Plans::Sweep(sweep::Sweep::new(&find.sizes(), find.repetitions(), confidence, most))
-        }
-        EndpointFind::Transactions(find) => Plans::Climb(Box::new(climb::Climb::new(find))),
-    };
+    let mut plans = Plans::of(job);
     let kept = earlier.and_then(|report| report.result.endpoint_search).map(|search| search.trials);
     let mut trials = kept.unwrap_or_default();
-    for done in &trials {
-        let wanted = plans.plan().next();
-        if !wanted.is_some_and(|wanted| wanted.is(done)) {
-            bail!(
-                "`.continue`: its trial {} is not the one that this search would do there: it is of another one",
-                done.number
-            );
-        }
-        plans.plan().tell(done);
-    }
-    let took = if parts.all.iter().any(Part::is_transactions) { "" } else { ", each as fast as it goes" };
-    let about = plans.plan().left();
-    session.say(
-        Code::Begun,
-        format!(
-            "{} by {} with {} ({}, Linux {}): about {} of {}{took}; Ctrl-C ends and reports",
-            job.find.name(),
-            args.test,
-            bench.place,
-            host.program,
-            host.kernel,
-            units::counted(about as u64, "trial"),
-            units::time(nanos(parts.lasts())),
-        ),
-    );
+    plans.resume(&trials)?;
+    session.say(Code::Begun, begun(&bench, job, &parts, &host, plans.plan().left()));
     let title = Title {
         engine: Some("sockets".to_owned()),
         tx: Some(bench.place.to_string()),
@@ -236,44 +265,43 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
             "both ends are on this host: they share its processors, and no network of its own lies between";
         report.warnings.add(Code::EndsShared, said);
     }
-    match (&plans, &job.find) {
-        (Plans::Sweep(sweep), EndpointFind::SocketBuffer(find)) => {
-            let is_stream = matches!(args.test, EndpointTest::TcpStream | EndpointTest::TcpMaerts);
-            let found =
-                found.socket_buffer.insert(sweep::found(&found.trials, sweep, find.enough(), is_stream));
-            // Of transactions this end sends first, and the server receives.
-            let [sender, receiver] =
-                match parts.all.first().is_some_and(|part| part.is_transactions() || part.sends()) {
-                    true => [Host::here(), host],
-                    false => [host, Host::here()],
-                };
-            buffers_judged(&mut report, found, complete, sweep.unsure());
-            limits_told(&mut report, found, &sender, &receiver);
-        }
-        (Plans::Climb(climb), EndpointFind::Transactions(find)) => {
-            let in_flight = args.burst.unwrap_or(CLOSED_LOOP);
-            let of = found.transactions.insert(climb::found(&found.trials, climb, find, in_flight));
-            rates_judged(&mut report, of, complete, &climb.inconsistent);
-            few_beyond(&mut report, of, &found.trials);
-        }
-        _ => {}
-    }
+    plans.judge(&mut report, &mut found, (job, &args, &parts), host);
     if !complete {
-        let after = units::counted(found.trials.len() as u64, "trial");
-        let ended = match fault {
-            Some(why) => format!("ended after {after}, because the next could not be carried out ({why})"),
-            None => format!("interrupted after {after}"),
-        };
-        report.result.verdict.fall_short(
-            Code::SearchIncomplete,
-            (
-                format!("{ended}: what is known so far stands above"),
-                "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
-            ),
-        );
+        incomplete(&mut report, found.trials.len(), fault);
     }
     report.result.endpoint_search = Some(found);
     Ok(report)
+}
+
+/// What is said as a search begins, with about so many trials before it.
+fn begun(bench: &Bench<'_>, job: &EndpointSearch, parts: &Parts, server: &Host, left: usize) -> String {
+    let took = if parts.all.iter().any(Part::is_transactions) { "" } else { ", each as fast as it goes" };
+    format!(
+        "{} by {} with {} ({}, Linux {}): about {} of {}{took}; Ctrl-C ends and reports",
+        job.find.name(),
+        bench.args.test,
+        bench.place,
+        server.program,
+        server.kernel,
+        units::counted(left as u64, "trial"),
+        units::time(nanos(parts.lasts())),
+    )
+}
+
+/// A search ended before its last trial.
+fn incomplete(report: &mut Report, trials: usize, fault: Option<String>) {
+    let after = units::counted(trials as u64, "trial");
+    let ended = match fault {
+        Some(why) => format!("ended after {after}, because the next could not be carried out ({why})"),
+        None => format!("interrupted after {after}"),
+    };
+    report.result.verdict.fall_short(
+        Code::SearchIncomplete,
+        (
+            format!("{ended}: what is known so far stands above"),
+            "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
+        ),
+    );
 }
 
 fn nanos(duration: Duration) -> u64 {

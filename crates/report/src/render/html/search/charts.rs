@@ -335,6 +335,46 @@ pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
     search.sizes.iter().take(MOST_PATHS).filter_map(path).collect()
 }
 
+/// Each trial as a point, a larger one if none lasted longer. Says which of these there are: trials that passed, those with a load
+/// of at most `most` that did not, others that did not, and those that the tester fell short of.
+fn points(
+    svg: &mut Svg,
+    rows: &[&Trial],
+    (x, y): (&Scale, &Scale),
+    most: f64,
+    value: &dyn Fn(f64) -> String,
+) -> [bool; 4] {
+    let longest = rows.iter().map(|t| t.duration_ns).max().unwrap_or(0);
+    let mut seen = [false; 4];
+    for (i, t) in rows.iter().enumerate() {
+        let (kind, class) = match &t.verdict {
+            TrialVerdict::Passed => (0, "s2"),
+            verdict if verdict.is_the_testers() => (3, "s5"),
+            _ if t.load <= most => (1, "s3"),
+            _ => (2, "s4"),
+        };
+        if let Some(seen) = seen.get_mut(kind) {
+            *seen = true;
+        }
+        let tip = format!(
+            "trial {} · {} for {} · lost {} · {}",
+            t.number,
+            value(t.load),
+            units::time(t.duration_ns),
+            units::percent(t.lost_ratio()),
+            t.verdict
+        );
+        svg.point(
+            class,
+            x.at(i as f64 + 1.0),
+            y.at(t.load),
+            if t.duration_ns == longest { 5.6 } else { 4.0 },
+            &tip,
+        );
+    }
+    seen
+}
+
 fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
     let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
@@ -393,7 +433,6 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         ));
     }
     let longest = rows.iter().map(|t| t.duration_ns).max().unwrap_or(0);
-    let mut seen = [false; 4];
     // Of several goals a verdict is the first one's; a load may still be within what another allows.
     let within: Vec<_> = goals.iter().filter(|(goal, _)| *goal > 0).map(|(_, found)| *found).collect();
     let most = within.iter().map(|found| found.frames_per_second).fold(0.0, f64::max);
@@ -402,32 +441,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         size.throughput.first().and_then(Option::as_ref).map_or("the first goal", |t| short_goal(&t.goal)),
         within.iter().map(|found| short_goal(&found.goal)).collect::<Vec<_>>().join(" or "),
     );
-    for (i, t) in rows.iter().enumerate() {
-        let (kind, class) = match &t.verdict {
-            TrialVerdict::Passed => (0, "s2"),
-            verdict if verdict.is_the_testers() => (3, "s5"),
-            _ if t.load <= most => (1, "s3"),
-            _ => (2, "s4"),
-        };
-        if let Some(seen) = seen.get_mut(kind) {
-            *seen = true;
-        }
-        let tip = format!(
-            "trial {} · {} for {} · lost {} · {}",
-            t.number,
-            value(t.load),
-            units::time(t.duration_ns),
-            units::percent(t.lost_ratio()),
-            t.verdict
-        );
-        svg.point(
-            class,
-            x.at(i as f64 + 1.0),
-            y.at(t.load),
-            if t.duration_ns == longest { 5.6 } else { 4.0 },
-            &tip,
-        );
-    }
+    let seen = points(&mut svg, rows, (&x, &y), most, &value);
     let names = [
         ("s2 alone", "passed"),
         ("s3 alone", partly.as_str()),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// What one thread accepts, and what it does with it.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Acceptor {
     /// Of this thread alone.
     pub listeners: Vec<TcpListener>,
     /// Only this address is served.
@@ -26,7 +26,7 @@ pub struct Desk {
     pub most: usize,
 }
 
-struct Guest {
+struct Connection {
     socket: OwnedFd,
     since: Instant,
     got: usize,
@@ -39,32 +39,32 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPTED: usize = 256;
 
 /// Serves until it is over.
-pub fn serve(desk: &Desk, until: &Until, progress: &Progress) -> Done {
+pub fn serve(acceptor: &Acceptor, until: &Until, progress: &Progress) -> Done {
     let done = Done::new();
     let mut serves = match Poll::new() {
         Ok(poll) => Serves {
-            desk,
+            acceptor,
             progress,
             poll,
-            guests: Vec::new(),
+            connections: Vec::new(),
             free: Vec::new(),
-            said: content(desk.response),
-            room: vec![0; desk.request.clamp(1, 1 << 20)],
+            said: content(acceptor.response),
+            room: vec![0; acceptor.request.clamp(1, 1 << 20)],
             done,
         },
         Err(error) => return done.end(End::Failed(error)),
     };
     let end = serves.run(until);
     let mut done = serves.done;
-    done.held = serves.guests.into_iter().flatten().map(|guest| guest.socket).collect();
+    done.held = serves.connections.into_iter().flatten().map(|connection| connection.socket).collect();
     done.end(end)
 }
 
 struct Serves<'a> {
-    desk: &'a Desk,
+    acceptor: &'a Acceptor,
     progress: &'a Progress,
     poll: Poll,
-    guests: Vec<Option<Guest>>,
+    connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     said: Vec<u8>,
     room: Vec<u8>,
@@ -73,8 +73,8 @@ struct Serves<'a> {
 
 impl Serves<'_> {
     fn run(&mut self, until: &Until) -> End {
-        let listeners = self.desk.listeners.len() as u64;
-        for (key, listener) in (0..).zip(&self.desk.listeners) {
+        let listeners = self.acceptor.listeners.len() as u64;
+        for (key, listener) in (0..).zip(&self.acceptor.listeners) {
             let added = listener.set_nonblocking(true).and_then(|()| self.poll.add(listener, key, Flags::IN));
             if let Err(error) = added {
                 return End::Failed(error);
@@ -86,7 +86,7 @@ impl Serves<'_> {
             if let Some(end) = until.over(now) {
                 return end;
             }
-            if !self.desk.hold && now.saturating_duration_since(swept) >= PATIENCE / 4 {
+            if !self.acceptor.hold && now.saturating_duration_since(swept) >= PATIENCE / 4 {
                 swept = now;
                 self.sweep(now);
             }
@@ -108,7 +108,7 @@ impl Serves<'_> {
     }
 
     fn accept(&mut self, at: usize) -> io::Result<()> {
-        let Some(listener) = self.desk.listeners.get(at) else { return Ok(()) };
+        let Some(listener) = self.acceptor.listeners.get(at) else { return Ok(()) };
         for _ in 0..ACCEPTED {
             let (socket, peer) =
                 match rustix::net::acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -126,7 +126,7 @@ impl Serves<'_> {
                 };
             let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
             let welcome = self
-                .desk
+                .acceptor
                 .from
                 .is_none_or(|from| peer.is_some_and(|peer| peer.ip().to_canonical() == from.to_canonical()));
             if welcome {
@@ -137,24 +137,24 @@ impl Serves<'_> {
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
-        let Desk { request, response, hold, most, .. } = *self.desk;
+        let Acceptor { request, response, hold, most, .. } = *self.acceptor;
         if !hold && request == 0 && response == 0 {
             drop(socket);
             self.count();
             return;
         }
-        if self.guests.len() - self.free.len() >= most {
+        if self.connections.len() - self.free.len() >= most {
             return;
         }
         let at = self.free.pop().unwrap_or_else(|| {
-            self.guests.push(None);
-            self.guests.len() - 1
+            self.connections.push(None);
+            self.connections.len() - 1
         });
-        let key = (self.desk.listeners.len() + at) as u64;
+        let key = (self.acceptor.listeners.len() + at) as u64;
         let added = self.poll.add(&socket, key, Flags::IN | Flags::RDHUP);
-        match (added, self.guests.get_mut(at)) {
+        match (added, self.connections.get_mut(at)) {
             (Ok(()), Some(place)) => {
-                *place = Some(Guest { socket, since: Instant::now(), got: 0, sent: 0 });
+                *place = Some(Connection { socket, since: Instant::now(), got: 0, sent: 0 });
                 if hold {
                     self.count();
                 } else {
@@ -167,46 +167,46 @@ impl Serves<'_> {
     }
 
     fn count(&mut self) {
-        let bytes = self.desk.request + self.desk.response;
+        let bytes = self.acceptor.request + self.acceptor.response;
         self.done.add(bytes, Instant::now());
         self.progress.add(bytes);
     }
 
     fn leaves(&mut self, at: usize) {
-        if self.guests.get_mut(at).and_then(Option::take).is_some() {
+        if self.connections.get_mut(at).and_then(Option::take).is_some() {
             self.free.push(at);
         }
     }
 
     /// Something happened on a connection. One that breaks did not count; who made it knows.
     fn attend(&mut self, at: usize) {
-        let Desk { request, response, hold, .. } = *self.desk;
-        let Some(Some(guest)) = self.guests.get_mut(at) else { return };
+        let Acceptor { request, response, hold, .. } = *self.acceptor;
+        let Some(Some(connection)) = self.connections.get_mut(at) else { return };
         if hold {
             return self.leaves(at);
         }
-        while guest.got < request {
-            let most = (request - guest.got).min(self.room.len());
+        while connection.got < request {
+            let most = (request - connection.got).min(self.room.len());
             match rustix::net::recv(
-                &guest.socket,
+                &connection.socket,
                 self.room.get_mut(..most).unwrap_or_default(),
                 RecvFlags::empty(),
             ) {
                 Ok((_, 0)) => return self.leaves(at),
-                Ok((_, count)) => guest.got += count,
+                Ok((_, count)) => connection.got += count,
                 Err(error) if phase::is_again(&error.into()) => return,
                 Err(_) => return self.leaves(at),
             }
         }
-        while guest.sent < response {
-            let left = self.said.get(guest.sent..).unwrap_or_default();
+        while connection.sent < response {
+            let left = self.said.get(connection.sent..).unwrap_or_default();
             // Closed right after it, the response and the end of the connection leave in one segment.
-            match rustix::net::send(&guest.socket, left, SendFlags::NOSIGNAL | SendFlags::MORE) {
-                Ok(count) => guest.sent += count,
+            match rustix::net::send(&connection.socket, left, SendFlags::NOSIGNAL | SendFlags::MORE) {
+                Ok(count) => connection.sent += count,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => {
-                    let key = (self.desk.listeners.len() + at) as u64;
-                    if self.poll.set(&guest.socket, key, Flags::OUT).is_err() {
+                    let key = (self.acceptor.listeners.len() + at) as u64;
+                    if self.poll.set(&connection.socket, key, Flags::OUT).is_err() {
                         self.leaves(at);
                     }
                     return;
@@ -220,9 +220,9 @@ impl Serves<'_> {
 
     /// Who says nothing is closed.
     fn sweep(&mut self, now: Instant) {
-        for at in 0..self.guests.len() {
-            let late = |guest: &Guest| now.saturating_duration_since(guest.since) >= PATIENCE;
-            if self.guests.get(at).and_then(Option::as_ref).is_some_and(late) {
+        for at in 0..self.connections.len() {
+            let late = |connection: &Connection| now.saturating_duration_since(connection.since) >= PATIENCE;
+            if self.connections.get(at).and_then(Option::as_ref).is_some_and(late) {
                 self.leaves(at);
             }
         }
