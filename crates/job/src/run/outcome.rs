@@ -636,7 +636,7 @@ pub struct TooLong {
     pub remedy: String,
 }
 
-/// Frames that an end of the run has no room for, although the sending interface does: told before any is sent.
+/// Frames that an end of the run has no room for, although the sending interface does: reported before any is sent.
 pub fn too_long(setup: &Setup) -> Option<TooLong> {
     // A VLAN tag may stand on top of the MTU.
     const TAG: usize = 4;
