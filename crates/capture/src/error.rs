@@ -221,7 +221,7 @@ pub enum Fault {
         /// How many there are.
         known: u32,
     },
-    /// pcapng: no byte order could be told.
+    /// pcapng: the byte order is not known.
     #[error(
         "the section header's byte order mark is {0:#010x} (1a2b3c4d in either order is right); the file is corrupt here"
     )]

@@ -110,7 +110,7 @@ pub struct Interface {
     pub name: Option<String>,
     /// Its speed in bits per second.
     pub speed_bps: Option<u64>,
-    /// Bytes of frame check sequence at the end of each packet; 0 where there is none or none is told.
+    /// Bytes of frame check sequence at the end of each packet; 0 where there is none or none is given.
     pub fcs_len: u8,
     /// Time stamps count units of this many to the second; `None` if that is beyond a u64.
     pub ticks_per_second: Option<u64>,

@@ -14,7 +14,7 @@ pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
 pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const KUZNETZOV: u32 = 0xa1b2_cd34;
 pub(crate) const HEADER: usize = 24;
-/// In the link type's upper half: the length of the frame check sequence is told, in 16-bit words from bit 28 on.
+/// In the link type's upper half: the length of the frame check sequence is given, in 16-bit words from bit 28 on.
 pub(crate) const HAS_FCS: u32 = 0x0400_0000;
 pub(crate) const RECORD: usize = 16;
 /// Kuznetzov's records add interface index (4), protocol (2), packet type (1) and a byte of padding.

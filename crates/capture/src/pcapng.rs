@@ -31,7 +31,7 @@ pub(crate) const IF_TSRESOL: u16 = 9;
 pub(crate) const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
 pub(crate) const COMMENT: u16 = 1;
-/// Of packets (section 4.3): bits 5 to 8 are the length of the frame check sequence, 0 if it is not told.
+/// Of packets (section 4.3): bits 5 to 8 are the length of the frame check sequence, 0 if it is not given.
 const EPB_FLAGS: u16 = 2;
 pub(crate) const SHB_HARDWARE: u16 = 2;
 pub(crate) const SHB_OS: u16 = 3;
@@ -76,7 +76,7 @@ struct Packet {
 struct Timing {
     unit: Unit,
     offset_seconds: i64,
-    /// The latest drop count its statistics told.
+    /// The latest drop count of its statistics.
     dropped: u64,
 }
 

@@ -28,7 +28,7 @@ pub fn check(what: Option<&str>) -> Result<()> {
     }
 }
 
-/// A packet expression that is none is told before all that is wrong beside it.
+/// A packet expression that is wrong is reported before all else that is wrong.
 fn check_expression(word: &str) -> Result<()> {
     let path = Path::new(word);
     let named = path

@@ -229,7 +229,7 @@ impl Exporter {
         self.wrote(over);
     }
 
-    /// Times that are told by `sysUpTime` are those of 2^32 ms before the message, and none before the exporter began. IPFIX says
+    /// Times that are given by `sysUpTime` are those of 2^32 ms before the message, and none before the exporter began. IPFIX says
     /// what they count from in the record itself.
     fn is_untimely(&self, over: &Over, now_ns: u64) -> bool {
         let by_uptime = match self.settings.version {

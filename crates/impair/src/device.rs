@@ -397,7 +397,7 @@ impl Carrier {
 
 /// When a frame arrived, by CLOCK_MONOTONIC, which was `here` when CLOCK_REALTIME was `wall`. `None`: just now, as far as is
 /// known, because it came after the clocks were read, or somebody set the clock back in between, or far ahead. (Less than a second
-/// ahead cannot be told: such frames leave as much earlier.)
+/// ahead cannot be known: such frames leave as much earlier.)
 fn arrival(stamp: u64, (here, wall): (u64, u64)) -> Option<u64> {
     let age = wall.checked_sub(stamp).filter(|&age| age < BELIEVED_NS)?;
     Some(here.saturating_sub(age))

@@ -47,7 +47,7 @@ pub struct Handle {
 /// Starts it. What it needs to be allowed is `session.consent`'s to give.
 ///
 /// # Errors
-/// The system has no thread to spare. All else that goes wrong is told by [`Handle::wait`].
+/// The system has no thread to spare. All else that goes wrong is reported by [`Handle::wait`].
 pub fn start(job: Job, session: Session) -> std::io::Result<Handle> {
     spawn(session, move |session| {
         job.check()?;
@@ -61,7 +61,7 @@ pub fn start(job: Job, session: Session) -> std::io::Result<Handle> {
 /// `meter.check_content` are about frames of expressions, and refused.
 ///
 /// # Errors
-/// The system has no thread to spare. All else that goes wrong is told by [`Handle::wait`].
+/// The system has no thread to spare. All else that goes wrong is reported by [`Handle::wait`].
 pub fn start_with(job: spec::Send, source: impl Into<Source>, session: Session) -> std::io::Result<Handle> {
     let source = source.into();
     spawn(session, move |session| {

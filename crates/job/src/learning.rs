@@ -60,7 +60,7 @@ pub struct Kept {
 /// Frames of a capture that is read while it is sent which are looked at before: what comes behind them is taken to be alike.
 const LOOK: u64 = 100_000;
 
-/// Looks through the first frames of a file, and goes back to its beginning. What cannot be read is told by who sends it.
+/// Looks through the first frames of a file, and goes back to its beginning. What cannot be read is reported by who sends it.
 pub fn look_through(reader: &mut Reader) -> Option<Kept> {
     reader.file_len()?;
     let (learning, _) = look(reader, LOOK);

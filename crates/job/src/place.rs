@@ -48,7 +48,7 @@ impl Place {
     /// Refuses an interface that the user depends on.
     ///
     /// # Errors
-    /// That it is in use and was not named, or that this cannot be told.
+    /// That it is in use and was not named, or that this cannot be found out.
     pub fn guard(&self, yes_disrupt: &[String]) -> Result<()> {
         self.guarded(yes_disrupt, Use::default())
     }

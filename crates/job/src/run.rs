@@ -171,18 +171,18 @@ impl Setup {
 /// See [`Setup::onlooker`].
 #[derive(Clone)]
 pub struct Onlooker {
-    /// Is told.
+    /// Called with each snapshot of the run.
     pub tell: Arc<dyn Fn(snapshot::Snapshot) + Send + Sync>,
     /// It wants to know more than totals.
     pub closely: bool,
 }
 
-/// What was sent so far is told in these intervals.
+/// What was sent so far is reported in these intervals.
 #[derive(Debug, Clone, Copy)]
 pub struct Interim {
     /// From one time to the next.
     pub every: Duration,
-    /// Is told.
+    /// Called with what was sent so far.
     pub tell: fn(&report::Totals),
 }
 

@@ -115,7 +115,7 @@ impl Namespace {
     /// A command that will start inside.
     ///
     /// # Errors
-    /// No descriptor is left. What goes wrong inside is told when the command is started.
+    /// No descriptor is left. What goes wrong inside is reported when the command is started.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
         let fd = self.fd.try_clone().map_err(|error| {
             LabError::kernel("duplicate a descriptor")(Errno::from_io_error(&error).unwrap_or(Errno::IO))

@@ -55,7 +55,7 @@ pub struct Traffic {
     pub received_bytes: u64,
 }
 
-/// Looks on: told the time since the start and how all stands, at the start, ten times a second, and at the end.
+/// Called with the time since the start and the state of all connections: at the start, ten times a second, and at the end.
 pub type Onlooker<'a> = &'a mut dyn FnMut(Nanos, &Traffic, &[(Option<Nanos>, Play)]);
 
 /// Runs all of `plays`, each from its time on (`None`: as soon as there is room for it). Frames are also written to

@@ -59,7 +59,7 @@ pub struct Captured {
 /// A frame's copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied<'a> {
-    /// When it arrived, in nanoseconds of `CLOCK_MONOTONIC`: the time that latencies are told by.
+    /// When it arrived, in nanoseconds of `CLOCK_MONOTONIC`: the time that latencies are computed from.
     pub time: u64,
     /// How it begins.
     pub bytes: &'a [u8],

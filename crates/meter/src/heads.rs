@@ -149,7 +149,7 @@ impl Heads {
         self.note.as_deref()
     }
 
-    /// VLAN tags that the NIC took out are told, as far as the driver tells of them.
+    /// VLAN tags that the NIC took out are reported, as far as the driver reports them.
     pub fn tells_tags(&self) -> bool {
         self.tells_tags
     }

@@ -118,7 +118,7 @@ pub struct Totals {
     pub corrupted: u64,
     /// Signed, but with bytes behind the signature.
     pub trailed: u64,
-    /// Frames whose time of arrival the hardware told.
+    /// Frames whose time of arrival the hardware stamped.
     pub by_hardware: u64,
     /// Unsigned frames that most networks carry ([`wire::background`]).
     pub background: u64,

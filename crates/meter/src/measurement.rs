@@ -41,7 +41,7 @@ pub struct Snapshot {
     pub corrupted: u64,
     /// Signed frames with bytes behind the signature.
     pub trailed: u64,
-    /// Frames whose time of arrival the hardware told.
+    /// Frames whose time of arrival the hardware stamped.
     pub by_hardware: u64,
     /// Unsigned frames that most networks carry ([`wire::background`]), whoever sent them.
     pub background: u64,

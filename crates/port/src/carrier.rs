@@ -138,9 +138,9 @@ pub struct Link {
     index: u32,
     in_memory: bool,
     needed: bool,
-    /// Asks.
+    /// Sends requests.
     socket: Socket,
-    /// Is told.
+    /// Receives notifications of changes.
     events: Socket,
     /// `None`: it is gone.
     state: Option<State>,
@@ -203,7 +203,7 @@ impl Link {
         }
     }
 
-    /// Notes what the kernel told meanwhile, and how it is now.
+    /// Notes what the kernel reported meanwhile, and how it is now.
     fn follow(&mut self) {
         while let Ok(Some(messages)) = self.events.told() {
             let now = clocks::monotonic();

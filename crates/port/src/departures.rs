@@ -250,7 +250,7 @@ impl Stamps {
     }
 }
 
-/// What the kernel told of one frame.
+/// What the kernel reported of one frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stamp {
     software_ns: Option<u64>,

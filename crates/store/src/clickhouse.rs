@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
 /// At the end a server that has faults is tried for so long.
 const LAST: Duration = Duration::from_secs(8);
-/// So much of what a server says is told.
+/// So much of what a server says is reported.
 const MOST_SAID: u64 = 300;
 /// Fields that have no column.
 const OTHERS: &str = "other_fields";

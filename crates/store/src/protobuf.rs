@@ -32,7 +32,7 @@ impl Message<'_> {
         }
     }
 
-    /// Zero is told, too.
+    /// Zero is written, too.
     fn present(&mut self, field: u32, value: u64) {
         varint(self.0, u64::from(field << 3 | VARINT));
         varint(self.0, value);

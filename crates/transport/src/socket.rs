@@ -133,7 +133,7 @@ impl SocketError {
         }
     }
 
-    /// Of a connection that was refused: the command that begins the server is told, too.
+    /// Of a connection that was refused: the error names the command that starts the server, too.
     #[must_use]
     pub fn served_by(mut self, command: &str) -> SocketError {
         if let SocketError::Connect { error, mend, .. } = &mut self

@@ -84,7 +84,7 @@ pub struct TcpInfo {
     /// Segments that arrived out of order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rcv_ooopack: Option<u32>,
-    /// Duplicates that the peer told of (DSACK).
+    /// Duplicates that the peer reported (DSACK).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dsack_dups: Option<u32>,
     /// Segments that arrived with a congestion mark (ECN).

@@ -13,7 +13,7 @@ use crate::proto::{ext, ipv4};
 pub struct Ends {
     /// Of the source address.
     pub source: Range<usize>,
-    /// `None` where it cannot be told: a route of a type that this does not know, or one that contradicts itself.
+    /// `None` where it cannot be known: a route of a type that this does not know, or one that contradicts itself.
     pub destination: Option<Range<usize>>,
 }
 
@@ -27,7 +27,7 @@ impl Ends {
         }
     }
 
-    /// Of a packet, from its IP header on. `None` where neither can be told, with headers cut off.
+    /// Of a packet, from its IP header on. `None` where neither can be known, with headers cut off.
     pub fn of(packet: &[u8]) -> Option<Ends> {
         match packet.first()? >> 4 {
             4 => {

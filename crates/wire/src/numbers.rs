@@ -77,7 +77,7 @@ pub mod protocol {
     pub const ETHERNET: u8 = 143;
 }
 
-/// Ports by which tunnels are told (IANA "service-names-port-numbers").
+/// Ports by which tunnels are recognised (IANA "service-names-port-numbers").
 pub mod port {
     /// DNS.
     pub const DNS: u16 = 53;

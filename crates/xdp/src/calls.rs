@@ -29,7 +29,7 @@ const WORK_PER_REST: u64 = 16;
 /// It rests so long at a time. What a rest takes longer, because the machine wakes threads late, goes to its credit.
 const REST_NS: u64 = 80_000;
 /// However late threads are woken, sleeps end no more than so many of the first margins before a frame: what is later is
-/// the machine's, and told as lateness.
+/// the machine's, and reported as lateness.
 const MOST_MARGINS: u64 = 8;
 /// The most that earlier sleep is worth.
 const MOST_CREDIT_NS: i64 = 1_250_000;

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 pub use forms::Form;
 
-/// Warnings that are told one by one.
+/// Warnings that are listed one by one.
 const MOST_WARNINGS: usize = 20;
 
 /// A listing's difference.

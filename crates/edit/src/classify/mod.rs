@@ -173,7 +173,7 @@ fn each(reader: &mut Reader, rules: &Rules) -> Result<Cache, ClassifyError> {
     Ok(cache)
 }
 
-/// No side can be told of frames whose headers cannot be read.
+/// The side of frames whose headers cannot be read is not known.
 fn unreadable(reader: &Reader, packet: u64, link: LinkType) -> ClassifyError {
     ClassifyError::UnreadableLink { file: reader.name().to_owned(), packet, link }
 }

@@ -83,7 +83,7 @@ fn cooked(link: LinkType) -> Option<(usize, usize)> {
     }
 }
 
-/// What a plan asks of link headers and a frame's header does not have: nothing was changed there, which is told.
+/// What a plan asks of link headers and a frame's header does not have: nothing was changed there, which is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lacking {
     /// A source address to set.

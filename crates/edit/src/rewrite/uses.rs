@@ -14,7 +14,7 @@ use super::ip::{self, Packet};
 use super::link;
 use super::plan::{AddressMap, Plan, Side};
 
-/// Addresses that are remembered, at most: of a capture with more it is not told which became one.
+/// Addresses that are remembered, at most: of a capture with more it is not known which became one.
 const MOST_REMEMBERED: usize = 200_000;
 
 /// Places of addresses that were seen just before.

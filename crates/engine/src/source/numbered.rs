@@ -63,7 +63,7 @@ pub struct Row {
     /// Frames that are loaded, and how many of them were taken.
     loaded: usize,
     taken: usize,
-    /// What went wrong behind frames that could still be sent; told when those have left.
+    /// What went wrong behind frames that could still be sent; reported when those have left.
     fault: Option<SourceError>,
     ended: bool,
 }

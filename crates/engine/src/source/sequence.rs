@@ -45,7 +45,7 @@ pub struct Sequence<I> {
     /// Frames taken from the iterator.
     taken: u64,
     ended: bool,
-    /// What went wrong behind frames that could still be sent; told when those have left.
+    /// What went wrong behind frames that could still be sent; reported when those have left.
     fault: Option<SourceError>,
 }
 

@@ -96,7 +96,7 @@ pub struct StreamSource {
     in_pass: u64,
     /// All passes are done.
     ended: bool,
-    /// What went wrong behind frames that could still be sent; told when those have left.
+    /// What went wrong behind frames that could still be sent; reported when those have left.
     fault: Option<SourceError>,
     /// Where a schedule that does not need the capture's times is.
     position: Position,

@@ -9,7 +9,7 @@ const EARLIEST_NS: u64 = 365 * 86_400_000_000_000;
 /// An uptime may lie so far ahead of that of its message, by clocks that are read one after the other. What lies farther ahead is
 /// of before the wrap.
 const AHEAD_MS: u32 = 3_600_000;
-/// The last packet of a flow that IPFIX exports came not much longer ago: by this, uptimes that wrapped are told from old ones.
+/// The last packet of a flow that IPFIX exports came not much longer ago: by this, uptimes that wrapped are distinguished from old ones.
 const RECENT_MS: i64 = 86_400_000;
 
 /// What uptimes are counted from.

@@ -19,7 +19,7 @@ const TIMES: [(u16, Kind); 4] =
 const MOST: usize = 32;
 const SECOND: u64 = 1_000_000_000;
 
-/// A process's totals, as it told them last.
+/// A process's totals, as it reported them last.
 #[derive(Debug, Clone, Copy)]
 struct Process {
     whose: u64,

@@ -28,9 +28,9 @@ impl Format {
     }
 }
 
-/// Streams that are told one by one, at most: each makes seven time series.
+/// Streams that are listed one by one, at most: each makes seven time series.
 pub const STREAMS: usize = 256;
-/// Queues that are told at most.
+/// Queues that are listed, at most.
 const QUEUES: usize = 1024;
 
 /// Upper bounds of the histograms' buckets: 1, 2, 5 of each decade from 1 us to 10 s.

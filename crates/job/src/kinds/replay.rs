@@ -90,7 +90,7 @@ pub struct Settings {
     pub together: NonZeroU64,
     /// Count the flows of a streamed capture, too.
     pub count_flows: bool,
-    /// A rate that is not reached is told, and no failure.
+    /// A rate that is not reached is reported, and is no failure.
     pub best_effort: bool,
     /// Into a file, frames keep the times they were captured at.
     pub stamps: bool,
@@ -276,7 +276,7 @@ impl Settings {
         Speed { numerator: denominator, denominator: numerator }.scale(time.as_nanos())
     }
 
-    /// Do frames keep the times they were captured at? How long a run lasts is told by when they leave.
+    /// Do frames keep the times they were captured at? How long a run lasts follows from when they leave.
     fn keeps_stamps(&self) -> bool {
         self.stamps && self.write.is_some() && self.pace.duration.is_none()
     }

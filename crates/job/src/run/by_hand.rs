@@ -9,7 +9,7 @@ use snapshot::{ManualControl, Request, Title};
 
 /// A key changes the rate by so many percent of the one asked for.
 const STEP: u32 = 10;
-/// Changes that are told; of more, the last ones replace each other.
+/// Changes that are reported; of more, the last ones replace each other.
 const MOST: usize = 1000;
 
 /// What stands above the screen.

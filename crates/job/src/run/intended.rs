@@ -72,7 +72,7 @@ impl Share {
 /// Frames that are looked at one by one; more would be felt as a pause.
 const MOST: u64 = 20_000_000;
 
-/// When frame `n` of a job is due, where that can be told in a moment: then it is where a run of `n` frames ends.
+/// When frame `n` of a job is due, where that can be computed in a moment: then it is where a run of `n` frames ends.
 pub fn time_of(job: &Job, n: u64) -> Option<u64> {
     let Some(program) = job.source.program() else {
         return job.source.formula().map(|schedule| {

@@ -110,7 +110,7 @@ impl Meters {
         &self.first
     }
 
-    /// That of the only interface, if there is one: streams are told one by one only there while the run lasts.
+    /// That of the only interface, if there is one: streams are listed one by one only there while the run lasts.
     pub fn only(&self) -> Option<&Meter> {
         self.others.is_empty().then_some(&self.first)
     }

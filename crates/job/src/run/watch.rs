@@ -76,12 +76,12 @@ pub struct Watch<'a> {
     /// Not all have signatures.
     by_count_only: bool,
     started: bool,
-    /// What is to be told now and then, and when next.
+    /// What is reported now and then, and when next.
     interim: Option<(Interim, u64)>,
     /// What shows it all, and takes what the user wants.
     pub panel: Option<Panel>,
     onlooker: Option<Onlooker>,
-    /// What the onlooker is told of the run besides: through what it goes.
+    /// What else the onlooker is given: the engine, the meter and the interfaces of the run.
     pub title: Arc<Title>,
     /// What can be done by hand.
     pub manual: ManualControl,

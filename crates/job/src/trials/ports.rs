@@ -182,7 +182,7 @@ impl Way {
     }
 
     /// Is one of its ends, and so what is behind it, a device of this machine without a cable? One that cannot be looked at
-    /// is told of by the trial.
+    /// is reported by the trial.
     fn is_on_this_machine(&self) -> bool {
         let places = self.from.iter().chain(&self.to).map(place);
         places.flatten().any(|place| port::carrier::in_memory(&place.interface))

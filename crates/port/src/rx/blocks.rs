@@ -44,7 +44,7 @@ pub struct Blocks {
     /// Before each frame stands what was left to hardware.
     offloads: bool,
     counters: RxCounters,
-    /// What is wrong with the interface: told when all that came before is taken.
+    /// What is wrong with the interface: reported when all that came before is taken.
     fault: Option<RxError>,
 }
 

@@ -90,7 +90,7 @@ impl Inlet {
             .map_err(|source| failed(&self.name, "binding a packet socket", source))
     }
 
-    /// Waits until a frame may be there, at most `patience`. That the interface went down is told once.
+    /// Waits until a frame may be there, at most `patience`. That the interface went down is reported once.
     pub fn wait(&self, patience: Duration) -> Result<(), RxError> {
         let failed = |errno: Errno| failed(&self.name, "receiving", errno.into());
         if !poll_in(self.socket.as_fd(), patience).map_err(failed)?.contains(PollFlags::ERR) {

@@ -108,7 +108,7 @@ pub enum Kind {
     OtherHost,
     /// It leaves this interface.
     Outgoing,
-    /// Not told.
+    /// Not known.
     Unknown,
 }
 
@@ -245,7 +245,7 @@ pub trait Rx: AsFd {
     /// `patience`, which may be nothing. With a patience of zero there is no system call. A duration rather than a moment,
     /// because so nobody reads a clock while frames are there.
     ///
-    /// That the interface went down or away is told once, after what had arrived before; it may come back.
+    /// That the interface went down or away is reported once, after what had arrived before; it may come back.
     ///
     /// # Errors
     /// That the interface is away or down, or that the socket cannot be read.

@@ -67,7 +67,7 @@ pub struct Slots {
     /// For frames longer than a slot.
     long: Map,
     counters: RxCounters,
-    /// What is wrong with the interface: told when all that came before is taken.
+    /// What is wrong with the interface: reported when all that came before is taken.
     fault: Option<RxError>,
 }
 

@@ -69,7 +69,7 @@ impl ProducerContext for Context {
     }
 }
 
-/// What is told of a client's words.
+/// What is reported of a client's words.
 fn short(said: &str) -> String {
     said.chars().take(300).filter(|c| !c.is_control()).collect()
 }

@@ -59,7 +59,7 @@ fn datagram_options(options: &Options) -> Options {
     }
 }
 
-/// A UDP socket, bound: its port is told to the server.
+/// A UDP socket, bound: its port is sent to the server.
 pub fn udp_socket(test: &Test, to: IpAddr) -> io::Result<UdpSocket> {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let at = SocketAddr::new(test.options.bind.unwrap_or(any), test.options.port.unwrap_or(0));

@@ -18,7 +18,7 @@ fn chunk(rest: &[u8]) -> Next {
     }
 }
 
-/// Where what users send starts in an SCTP packet, as far as it can be told: behind the header of a leading DATA chunk,
+/// Where what users send starts in an SCTP packet, as far as it can be known: behind the header of a leading DATA chunk,
 /// whose length may not have been filled in yet, else behind the common header.
 pub fn payload(packet: &[u8]) -> usize {
     match packet.get(HEADER) {

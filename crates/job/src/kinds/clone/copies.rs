@@ -558,7 +558,7 @@ impl Copies {
         self.pump(number, now_ns);
     }
 
-    /// Reads all that is there: what is ready is told once, and so is that it has `ended`. Is the connection still there?
+    /// Reads all that is there: what is ready is reported once, and so is that it has `ended`. Is the connection still there?
     fn read(&mut self, number: u32, ended: bool, now_ns: u64) -> bool {
         loop {
             let Some(copy) = self.copies.get_mut(number) else { return false };

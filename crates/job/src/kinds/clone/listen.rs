@@ -41,7 +41,7 @@ const HEARD: Duration = Duration::from_millis(500);
 const MOST_WAITING: usize = 64;
 /// A greeting's frame, at most.
 const MOST_GREETING: usize = 256;
-/// Refusals that are told; the others are counted.
+/// Refusals that are reported; the others are counted.
 const MOST_TOLD: u64 = 8;
 
 /// What an agent said, for a worker.

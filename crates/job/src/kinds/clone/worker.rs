@@ -433,7 +433,7 @@ impl Worker {
     }
 }
 
-/// For events that are told at once.
+/// For events that are reported at once.
 fn room() -> Vec<epoll::Event> {
     Vec::with_capacity(512)
 }

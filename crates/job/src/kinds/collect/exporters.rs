@@ -155,7 +155,7 @@ impl Exporters {
         self.forgotten
     }
 
-    /// Who they were, and what came of them. Ports that are heard no more are told by their address, together.
+    /// Who they were, and what came of them. Ports that are silent now are reported by their address, together.
     pub fn done(self) -> Vec<(String, Came)> {
         let live = self.live.into_iter().map(|(from, live)| (from.to_string(), live.exporter.came()));
         let past = self.past.into_iter().map(|(from, came)| match from {

@@ -176,7 +176,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     Ok(finish(report, series, search, notes))
 }
 
-/// What is to be told at the end.
+/// What is reported at the end.
 #[derive(Default)]
 struct Notes {
     warnings: Warnings,

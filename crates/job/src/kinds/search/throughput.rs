@@ -375,7 +375,7 @@ pub(super) fn known(
 }
 
 /// The device lost frames of a load although no fewer frames came through whole at one no lower: whatever it forwards and
-/// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
+/// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but has to be reported.
 fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
     let inverted = rows.iter().any(|failed| {
         let by_device = failed.verdict != TrialVerdict::Passed && !failed.verdict.is_the_testers();

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// And ends within this.
 const GRACE: Duration = Duration::from_secs(3);
-/// So much of what it printed is told.
+/// So much of what it printed is reported.
 const MOST_TOLD: usize = 400;
 
 /// A probe that runs.
@@ -249,7 +249,7 @@ fn has_program(host: &Host) -> bool {
     Place::find(&host.spec()).is_ok_and(|place| place.interface.xdp.is_some())
 }
 
-/// The packet sockets of other processes on a host that get frames: process and descriptor, each socket once. `None`: it cannot be told.
+/// The packet sockets of other processes on a host that get frames: process and descriptor, each socket once. `None`: it cannot be found out.
 fn sockets(host: &Host) -> Option<Vec<(i32, i32)>> {
     let own = std::process::id();
     let there = rustix::fs::fstat(host.namespace.as_fd()).ok()?.st_ino;
