@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(said(Some((300, 37_200)), (299, 37_076)), None);
         assert_eq!(said(Some((300, 37_200)), (300, 40_000)), None);
         assert_eq!((said(None, (0, 0)), said(Some((3, 300)), (0, 0))), (None, None));
-        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("cannot be told")));
+        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("cannot be seen")));
     }
 
     #[test]
