@@ -28,10 +28,10 @@ FOLDERS = $(or $(CARGO_HOME),$(HOME)/.cargo)=cargo $(CURDIR)=netdyno $(abspath $
 REMAP = $(addprefix --remap-path-prefix=,$(FOLDERS))
 REMAP_C = $(addprefix -ffile-prefix-map=,$(FOLDERS))
 
-.PHONY: help demo build test test-drivers test-packages lint fuzz bench docs packages install uninstall clean
+.PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # What takes longest to compile is left out of the first build: half of the time. Where the whole program was built already, that
 # is what is built again.
@@ -57,11 +57,22 @@ test: ## install what is missing and run every test (as root, or with sudo)
 	@scripts/setup compile
 	@scripts/test
 
+quick: ## check formatting, spelling and lints, and test what does no I/O: without root, within three minutes
+	@scripts/quick
+
+miri: ## run the tests of unsafe code under Miri (installs a nightly Rust)
+	@scripts/setup
+	@scripts/miri
+
+aarch64: ## check all crates for aarch64, and test those that do no I/O in an emulator
+	@scripts/setup cross
+	@scripts/aarch64
+
 test-drivers: build ## try real drivers and other kernels in emulated machines; ARGS=reduced within three minutes, 6.1/igb for one
 	@scripts/setup drivers
 	@scripts/test-drivers $(ARGS)
 
-lint: ## check formatting, lints, shell scripts, documents and dependencies (after scripts/setup test)
+lint: ## check formatting, spelling, lints, documentation, documents, shell scripts, dependencies and the public API (after scripts/setup test)
 	@scripts/lint
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (5)

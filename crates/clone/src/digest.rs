@@ -506,9 +506,9 @@ mod tests {
         ) {
             let mut whole = Sum::default();
             whole.push(&bytes);
-            let mut cutted = Sum::default();
-            bytes.chunks(cut).for_each(|piece| cutted.push(piece));
-            prop_assert_eq!(whole, cutted);
+            let mut in_pieces = Sum::default();
+            bytes.chunks(cut).for_each(|piece| in_pieces.push(piece));
+            prop_assert_eq!(whole, in_pieces);
             if let Some(byte) = bytes.get(at).filter(|byte| **byte != other) {
                 let mut changed = bytes.clone();
                 prop_assert!(*byte != other);

@@ -8,7 +8,10 @@ use std::path::{Component, Path, PathBuf};
 fn links_of_the_documents_lead_somewhere() {
     let root = root();
     let mut all = pages(&root);
-    all.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", "SPECIFICATION.md", "CHANGELOG.md"].map(str::to_owned));
+    all.extend(
+        ["ARCHITECTURE.md", "CONTRIBUTING.md", "SPECIFICATION.md", "CHANGELOG.md", "SECURITY.md"]
+            .map(str::to_owned),
+    );
     let texts: HashMap<PathBuf, String> = all
         .iter()
         .map(|page| (PathBuf::from(page), std::fs::read_to_string(root.join(page)).expect("a page")))
