@@ -151,10 +151,7 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
     let nothing = job.on.is_none() && job.captures.is_empty();
     let both = job.on.is_some() && !job.captures.is_empty();
     let leaving = job.direction != FlowDirection::In;
-    let v5 = job.format == ExportFormat::V5;
-    let one_layout = job.template.is_some() && v5;
-    let above_16_bits = |index: u32| index > 0xffff;
-    let zero = "it is at least 1";
+    let one_layout = job.template.is_some() && job.format == ExportFormat::V5;
     hold(
         "",
         &[
@@ -210,6 +207,19 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
                 job.format != ExportFormat::Ipfix && job.export.iter().any(|to| to.starts_with(TCP)),
                 "only IPFIX goes over TCP (RFC 7011, 10.4): take `.format` ipfix, or name HOST:PORT for UDP",
             ),
+        ],
+    )?;
+    numbers_of_probe(job)
+}
+
+/// What the numbers of a probe may be, most of them by what NetFlow v5 has room for.
+fn numbers_of_probe(job: &Probe) -> Result<(), Contradiction> {
+    let v5 = job.format == ExportFormat::V5;
+    let above_16_bits = |index: u32| index > 0xffff;
+    let zero = "it is at least 1";
+    hold(
+        "",
+        &[
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
             (
@@ -235,7 +245,7 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ("sample_flows", job.sample_flows == Some(0), zero),
             (
                 "sample_flows",
-                job.sample_flows.is_some() && job.format == ExportFormat::V5,
+                job.sample_flows.is_some() && v5,
                 "NetFlow v5 cannot say that flows were left out; leave it out, or take another `.format`",
             ),
             (
