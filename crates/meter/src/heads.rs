@@ -9,7 +9,7 @@
 //! Memory is all that both sides share: nobody is woken, and no call is made for a batch. Who finds the rings empty sleeps
 //! for a moment that grows up to the patience that was given. A ring that is full is counted by the program.
 //!
-//! Several CPUs' frames come in the order of their times: those of the last [`SETTLED_NS`] wait, because a CPU may not yet
+//! Several CPUs' frames come in the order of their times: those of the last `SETTLED_NS` wait, because a CPU may not yet
 //! have handed over what it stamped before another one did.
 #![allow(unsafe_code, reason = "memory shared with the kernel")]
 

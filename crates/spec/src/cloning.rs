@@ -67,7 +67,7 @@ pub struct Cloning {
     /// The file with the key that those captures have as well (`netdyno clone key`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The server whose clients are copied: PORT, ADDR:PORT or [ADDR]:PORT. Without an address, any with that port.
+    /// The server whose clients are copied: `PORT`, `ADDR:PORT` or `[ADDR]:PORT`. Without an address, any with that port.
     pub server: String,
     /// The target: HOST:PORT.
     pub to: String,

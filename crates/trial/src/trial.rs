@@ -91,7 +91,7 @@ pub struct Outcome {
     /// are due to, the rest of the trial tells of the device.
     #[serde(default)]
     pub excused: u64,
-    /// So many of the lost were lost in many parts of the trial in which nothing was out of the ordinary ([`crate::parts`]): they
+    /// So many of the lost were lost in many parts of the trial in which nothing was out of the ordinary ([`crate::parts()`]): they
     /// are the device's, whatever happened in others.
     #[serde(default)]
     pub steady: u64,

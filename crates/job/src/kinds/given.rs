@@ -21,10 +21,10 @@ pub fn run(job: &Send, source: Source, session: Session) -> Result<Report> {
     carry_out(job, source, (told, None), session)
 }
 
-/// The frames that a plugin yields: as [`run`], reported as `told`, made with that seed.
+/// The frames that a plugin yields: as [`run()`], reported as `told`, made with that seed.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run()`].
 pub fn of_plugin(
     job: &Send,
     mut source: Source,

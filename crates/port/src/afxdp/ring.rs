@@ -204,9 +204,10 @@ mod tests {
     /// A ring in ordinary memory, as the kernel lays one out, whose cursors stand at `start`.
     fn ring(size: u32, start: u32) -> (Producer<u64>, Consumer<u64>) {
         let layout = Layout { producer: 0, consumer: 64, flags: Some(128), entries: 192, size };
-        let mut words = vec![0_u64; 24 + size as usize].into_boxed_slice();
-        let base = NonNull::from(&mut words[0]).cast::<u8>();
-        let memory: Arc<dyn Any + Send + Sync> = Arc::new(Words(Box::into_raw(words)));
+        // The one pointer that all of the memory is reached by, as the kernel's mapping is.
+        let words = Box::into_raw(vec![0_u64; 24 + size as usize].into_boxed_slice());
+        let base = NonNull::new(words.cast::<u8>()).expect("the memory of a box");
+        let memory: Arc<dyn Any + Send + Sync> = Arc::new(Words(words));
         // SAFETY: the memory is as long and as aligned as the layout says, lives in the `Arc`, and each side is used
         // once.
         unsafe {

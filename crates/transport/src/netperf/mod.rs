@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What is said is `endpoint::netperf`'s. Data phases are this crate's ([`crate::stream`], [`crate::exchange`],
-//! [`crate::datagram`]), but for datagrams that netperf answers or ends in a way of its own ([`udp`]).
+//! [`crate::datagram`]), but for datagrams that netperf answers or ends in a way of its own (module `udp`).
 
 pub mod client;
 mod control;

@@ -3,7 +3,7 @@
 //! time than no answer.
 //!
 //! Of a run it is derived when its result is shown. Of a trial it is kept ([`crate::data::search::Trial::cause`]), because a search
-//! has hundreds, and keeps the evidence of none; what stopped a search follows from those ([`search`]).
+//! has hundreds, and keeps the evidence of none; what stopped a search follows from those (module `search`).
 
 mod search;
 
