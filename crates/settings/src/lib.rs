@@ -239,7 +239,7 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said) -> Tokens {
     let [least, most] = [least, most].map(|bound| some(&bound.as_ref()));
     let short = some(short);
     quote! {
-        crate::setting::Member::One(crate::setting::Setting {
+        crate::setting::Member::One(&crate::setting::Setting {
             name: #name,
             option: #option,
             short: #short,

@@ -93,7 +93,7 @@ pub enum Shape {
 #[derive(Debug, Clone, Copy)]
 pub enum Member {
     /// A setting.
-    One(Setting),
+    One(&'static Setting),
     /// The members of a part that several kinds of jobs have.
     Part(&'static [Member]),
     /// A struct of its own, by its name: paths of its settings begin with that.

@@ -25,6 +25,10 @@ const MOST_TEXT: usize = 1000;
 
 /// What was said.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is made and written, or read and used, at a time; none is kept"
+)]
 pub enum Record<'a> {
     /// An agent's first.
     Hello {

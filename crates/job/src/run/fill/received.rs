@@ -81,12 +81,12 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Recei
     let unsigned_frames =
         (by_count_only && known > 0).then(|| frames.saturating_sub(known)).filter(|n| *n > 0);
     report.result.loss = Some(Loss { by_count_only, unsigned_frames, ..Loss::of(lost, whole) });
-    if foreign > 0 {
-        if let Some(rx) = &mut report.result.rx {
-            rx.foreign_frames = Some(foreign);
-            if let Some(tx) = &report.result.tx {
-                rx.others_came(&tx.totals);
-            }
+    if foreign > 0
+        && let Some(rx) = &mut report.result.rx
+    {
+        rx.foreign_frames = Some(foreign);
+        if let Some(tx) = &report.result.tx {
+            rx.others_came(&tx.totals);
         }
     }
     let refused_unknown = !sent_whole(run) && streams.iter().any(|stream| stream.lost_frames > 0);
