@@ -320,7 +320,7 @@ fn what_is_wrong_in_a_file_is_named_by_its_path() {
     said("schema: netdyno.job/1\nkind: send\nwhat: ipv4\nrate: 1kpps\n", &["where to?"]);
     said(
         "schema: netdyno.job/1\nkind: impair\nbetween: [a, b]\nfaults: {jitter: 1ms}\n",
-        &["faults.jitter", "`delay`"],
+        &["faults.jitter", "`.delay`"],
     );
     let both = two("{kind: trial, rate: 1kpps, bench: {lab: {}}}");
     said(&both, &["jobs[1]", "a file of their own"]);

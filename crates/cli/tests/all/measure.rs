@@ -551,7 +551,7 @@ fn content_that_changes_on_the_way_is_told() {
     net.run(plain).refused(&["--check-content", "--measure"]);
     net.run(format!("{plain} --size 64 --measure rx0")).refused(&["--check-content", "--size"]);
     net.run(format!("netdyno replay {file} --on tx0 --topspeed --measure rx0 --check-content"))
-        .refused(&["--check-content", "captures"]);
+        .refused(&["--check-content", "of a capture"]);
 }
 
 #[test]

@@ -333,7 +333,7 @@ fn without_an_agent_nothing_begins_and_contradictions_are_refused() {
     let leaks = Leaks::watch(&three, &dir);
     let clone = "netdyno clone --from o0:80 --to 10.77.2.2:80 --client-addresses";
     start(inside(&three.online, clone)).wait().refused(&["netdyno clone return", "10.77.2.1"]);
-    start(inside(&three.online, &format!("{clone} --copies 2"))).wait().refused(&["client_addresses"]);
+    start(inside(&three.online, &format!("{clone} --copies 2"))).wait().refused(&["--client-addresses"]);
     start(inside(&three.online, &format!("{clone} --noise-target 10.77.2.9:80"))).wait().refused(&["tunnel"]);
     let line = "netdyno clone return --on t0 --server :80 --engine";
     start(inside(&three.target, &format!("{line} 10.77.2.2"))).wait().with(2).says(&["own address"]);
