@@ -4,31 +4,18 @@ use clap::CommandFactory as _;
 use report::worded;
 use spec::setting::{self, Member};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
-/// `--trial-duration`.
-const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balance biflow both_ways buffer buffers burst calibration \
-    capture catch_up check_content client_addresses clickhouse clock collect continue copies cores count direction domain drop dst_mac duration \
-    endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
-    include input_index iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
-    max_connections measure method metrics min mptcp no_real_time noise_target on only_side only_signed output_index oversize parallel pass plugin port precision preload probe quiet_time rate \
-    repetitions replace_mac resolve round_trip sample send_to server share_port short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
-    template test_address timeout \
-    timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
-
-/// The others, and how they are typed.
+/// Settings that are neither typed as they are called (`trial_duration` is `--trial-duration`) nor as crate `spec` declares them, and how they are
+/// typed.
 const OTHERWISE: &[(&str, &str)] = &[
     ("both_ways: true", "--both-ways"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
-    ("capture.only", "--capture-only"),
-    ("capture.snap", "--capture-snap"),
-    ("capture.rotate", "--capture-rotate"),
-    ("capture.rotate_size", "--capture-rotate-size"),
     ("captures", "`netdyno clone FILE --server PORT`"),
     ("collect: 0.0.0.0:2055", "--collect 0.0.0.0:2055"),
     ("engine: null", "--engine null"),
-    ("how", "--meter"),
     ("json", "`--json`"),
     ("lab: {}", "--lab"),
     ("lab.bottleneck", "--lab-bottleneck"),
@@ -98,17 +85,10 @@ fn typed(text: &str) -> Cow<'_, str> {
     worded(text, option)
 }
 
-/// How a setting among these is typed: by its path, or the end of that.
+/// How a setting among these is typed.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
-    let mut found = None;
-    setting::each(members, &mut |at, setting| {
-        let named = at.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-        if named && found.is_none() {
-            let typed = setting.option.map(|option| format!("--{option}"));
-            found = Some(typed.unwrap_or_else(|| setting.value.to_owned()));
-        }
-    });
-    found
+    let setting = setting::named(members, path)?;
+    Some(setting.option.map_or_else(|| setting.value.to_owned(), |option| format!("--{option}")))
 }
 
 /// How a setting of any kind of job is typed.
@@ -116,46 +96,58 @@ fn declared_anywhere(path: &str) -> Option<String> {
     spec::Job::SETTINGS.iter().find_map(|(_, members)| declared(path, members()))
 }
 
-/// What a declaration says of a setting, beside these: others are called as they are typed. (What is asked here must not ask for the
-/// command line, which is made of it.)
+/// What a declaration says of a setting, beside these. Which options there are must not be asked here: they are made of it. A test
+/// holds that they exist.
 pub fn in_help<'t>(text: &'t str, members: &'static [Member]) -> Cow<'t, str> {
-    worded(text, |setting| declared(setting, members).or_else(|| listed(setting)))
+    worded(text, |setting| {
+        let elsewhere =
+            || if setting.contains('.') { declared_anywhere(setting) } else { Some(alike(setting)) };
+        declared(setting, members).or_else(|| listed(setting)).or_else(elsewhere)
+    })
 }
 
-/// How a setting of the tables above is typed.
+/// How a setting of the table above is typed.
 fn listed(setting: &str) -> Option<String> {
-    let otherwise = OTHERWISE.iter().find(|(name, _)| *name == setting).map(|(_, typed)| (*typed).to_owned());
-    let alike =
-        || ALIKE.split(' ').any(|name| name == setting).then(|| format!("--{}", setting.replace('_', "-")));
-    otherwise.or_else(alike)
+    OTHERWISE.iter().find(|(name, _)| *name == setting).map(|(_, typed)| (*typed).to_owned())
+}
+
+/// As it is called.
+fn alike(setting: &str) -> String {
+    format!("--{}", setting.replace('_', "-"))
 }
 
 /// How a setting is typed.
 fn option(setting: &str) -> Option<String> {
-    listed(setting).or_else(|| declared_anywhere(setting)).or_else(|| member(setting))
+    listed(setting).or_else(|| member(setting)).or_else(|| declared_anywhere(setting))
 }
 
-/// What contradicts itself in a job is called by its member, of which no text of a library need speak.
+/// What is typed as it is called.
 fn member(setting: &str) -> Option<String> {
     let name = setting.strip_prefix("endpoint.").unwrap_or(setting);
     // What is typed by its place.
     if ["host", "what"].contains(&name) {
         return Some(name.to_uppercase());
     }
-    let long = name.replace('_', "-");
-    is_an_option(&crate::cli::Cli::command(), &long).then(|| format!("--{long}"))
+    Some(alike(name)).filter(|typed| options().contains(typed))
 }
 
-fn is_an_option(command: &clap::Command, long: &str) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some(long))
-        || command.get_subcommands().any(|below| is_an_option(below, long))
+/// The long options of all commands.
+fn options() -> &'static BTreeSet<String> {
+    fn gather(command: &clap::Command, found: &mut BTreeSet<String>) {
+        found.extend(command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))));
+        command.get_subcommands().for_each(|below| gather(below, found));
+    }
+    static OPTIONS: OnceLock<BTreeSet<String>> = OnceLock::new();
+    OPTIONS.get_or_init(|| {
+        let mut found = BTreeSet::new();
+        gather(&crate::cli::Cli::command(), &mut found);
+        found
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-    use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
     /// What is typed on a command line is known here and nowhere else.
@@ -197,29 +189,12 @@ mod tests {
         lines.collect()
     }
 
-    /// The long options of all commands.
-    fn options() -> BTreeSet<String> {
-        fn gather(command: &clap::Command, found: &mut BTreeSet<String>) {
-            found.extend(command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))));
-            command.get_subcommands().for_each(|below| gather(below, found));
-        }
-        let mut found = BTreeSet::new();
-        gather(&crate::cli::Cli::command(), &mut found);
-        found
-    }
-
-    fn settings() -> impl Iterator<Item = &'static str> {
-        ALIKE.split(' ').chain(OTHERWISE.iter().map(|(name, _)| *name))
-    }
-
     #[test]
     fn every_setting_is_typed_as_an_option_that_there_is() {
-        let options = options();
-        for setting in settings() {
-            let typed = option(setting).expect("a setting of the tables");
+        for (setting, typed) in OTHERWISE {
             let words = typed.split([' ', '`']).filter(|word| word.starts_with("--"));
             assert!(words.clone().count() > 0, "{setting}");
-            words.for_each(|word| assert!(options.contains(word), "{setting}: there is no {word}"));
+            words.for_each(|word| assert!(options().contains(word), "{setting}: there is no {word}"));
         }
     }
 
@@ -240,8 +215,8 @@ mod tests {
                 }
             }
         }
-        for setting in settings() {
-            assert!(spoken_of.contains(setting), "no library speaks of {setting}");
+        for (setting, _) in OTHERWISE {
+            assert!(spoken_of.contains(*setting), "no library speaks of {setting}");
         }
     }
 
@@ -269,6 +244,27 @@ mod tests {
             }
         }
         assert!(seen > 80, "{seen} names");
+    }
+
+    #[test]
+    fn declarations_name_settings_that_can_be_typed() {
+        let mut named = 0;
+        for (kind, members) in spec::Job::SETTINGS {
+            setting::each(members(), &mut |path, setting| {
+                let text = in_help(setting.text, members());
+                assert!(!text.contains("`."), "{kind}: {path}: {text}");
+                for behind in setting.text.split("`.").skip(1) {
+                    let (other, _) = behind.split_once('`').expect("an end");
+                    assert!(option(other).is_some(), "{kind}: {path}: {other}");
+                    named += 1;
+                }
+                let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+                for word in words.filter(|word| word.starts_with("--")) {
+                    assert!(options().contains(word), "{kind}: {path}: there is no {word}");
+                }
+            });
+        }
+        assert!(named > 5, "{named}");
     }
 
     #[test]

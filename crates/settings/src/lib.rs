@@ -13,12 +13,10 @@
 //! - `heading = "Measure"`, `expert`, `rare`: where help shows it; `brief = "..."`: what `-h` says in the place of the first sentence.
 //! - `least = 1`, `most = 100`: bounds of a number.
 //! - `excludes("a", "b")`, `needs("a")`: other members, by their paths in the job or the ends of these.
-//! - `hyphens`: its value may begin with a dash. `each_word_explained`: help says what each of its words means. `required`: a list with
-//!   at least one value.
-//! - `within`: the member is a struct of settings; their paths begin with its name. `part`: so it is, and its members stand here.
+//! - `hyphens`: its value may begin with a dash.
+//! - `within`: the member is a struct of settings; their paths begin with its name.
 //! - `other_word = "trunc=truncate"`: another way to write one of its words. `comma`: several values with commas.
 //! - `always`: files and results always say it, even if it is an empty list.
-//! - `apart`: no client types it.
 //!
 //! `#[settings(heading = "Edits")]` is the heading of all of a struct. `#[settings(perhaps)]`: whoever holds it may do without, and
 //! so nothing of it is needed by itself.
@@ -72,11 +70,7 @@ struct Said {
     expert: bool,
     rare: bool,
     hyphens: bool,
-    explained: bool,
-    required: bool,
     within: bool,
-    part: bool,
-    apart: bool,
     always: bool,
     comma: bool,
 }
@@ -113,12 +107,8 @@ impl Said {
                     "expert" => said.expert = true,
                     "rare" => said.rare = true,
                     "hyphens" => said.hyphens = true,
-                    "each_word_explained" => said.explained = true,
-                    "required" => said.required = true,
                     "within" => said.within = true,
-                    "part" => said.part = true,
                     "always" => said.always = true,
-                    "apart" => said.apart = true,
                     _ => return Err(meta.error("crate settings lists what may be said of a setting")),
                 }
                 Ok(())
@@ -131,8 +121,8 @@ impl Said {
 /// What is made of one member: the member itself, its row of the table, and how text is put into it.
 struct Made {
     member: Tokens,
-    row: Option<Tokens>,
-    put: Option<Tokens>,
+    row: Tokens,
+    put: Tokens,
 }
 
 fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result<Tokens> {
@@ -146,8 +136,8 @@ fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result
     let made =
         fields.named.iter().map(|field| of_member(field, heading, perhaps)).collect::<Result<Vec<_>>>()?;
     let members = made.iter().map(|made| &made.member);
-    let rows = made.iter().filter_map(|made| made.row.as_ref());
-    let puts = made.iter().filter_map(|made| made.put.as_ref());
+    let rows = made.iter().map(|made| &made.row);
+    let puts = made.iter().map(|made| &made.put);
     Ok(quote! {
         #(#attrs)*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -189,18 +179,6 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
     // Settings are spoken of as `.rate` where each client has its own word; in a schema they are members, as they stand.
     let plain = text.replace("`.", "`");
     let member = quote! { #[doc = #plain] #(#kept)* #serde #vis #ident: #kind };
-    if said.apart {
-        return Ok(Made { member, row: None, put: None });
-    }
-    if said.part {
-        let row = quote! { crate::setting::Member::Part(<#kind as crate::setting::Settings>::MEMBERS) };
-        let put = quote! {
-            if let done @ Some(_) = crate::setting::Settings::put(&mut self.#ident, path, text) {
-                return done;
-            }
-        };
-        return Ok(Made { member, row: Some(row), put: Some(put) });
-    }
     if said.within {
         let row = quote! {
             crate::setting::Member::Within(#name, <#kind as crate::setting::Holder>::HELD)
@@ -210,22 +188,22 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
                 return crate::setting::Settings::put(crate::setting::Holder::held(&mut self.#ident), path, text);
             }
         };
-        return Ok(Made { member, row: Some(row), put: Some(put) });
+        return Ok(Made { member, row, put });
     }
-    said.required = !perhaps && (said.required || is_needed(kind, &said));
-    let row = row(&name, kind, &text, &said);
+    let required = !perhaps && is_needed(kind, &said);
+    let row = row(&name, kind, &text, &said, required);
     let put = quote! {
         if path == #name {
             return Some(crate::setting::Value::put(&mut self.#ident, text));
         }
     };
-    Ok(Made { member, row: Some(row), put: Some(put) })
+    Ok(Made { member, row, put })
 }
 
 /// A row of the table.
-fn row(name: &str, kind: &Type, text: &str, said: &Said) -> Tokens {
+fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Tokens {
     let Said { short, aliases, value, default, heading, brief, least, most, excludes, needs, .. } = said;
-    let Said { rare, hyphens, explained, comma, required, .. } = said;
+    let Said { rare, hyphens, comma, .. } = said;
     let other_words = said.other_words.iter().map(|pair| {
         let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
         quote! { (#other, #word) }
@@ -254,7 +232,6 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said) -> Tokens {
             excludes: &[#(#excludes),*],
             needs: &[#(#needs),*],
             hyphens: #hyphens,
-            explained: #explained,
             required: #required,
             shape: <#kind as crate::setting::Value>::SHAPE,
             is_path: <#kind as crate::setting::Value>::IS_PATH,
@@ -294,8 +271,6 @@ fn serde_of(field: &Field, said: &Said) -> Result<Tokens> {
     let kind = &field.ty;
     Ok(if said.always {
         Tokens::new()
-    } else if said.part {
-        quote! { #[serde(flatten)] }
     } else if is_a(kind, "Option") && !reads_itself {
         quote! { #[serde(skip_serializing_if = "Option::is_none")] }
     } else if is_a(kind, "Option") {

@@ -36,8 +36,6 @@ pub struct Setting {
     pub needs: &'static [&'static str],
     /// Whether its value may look like an option.
     pub hyphens: bool,
-    /// Whether each of its words is explained.
-    pub explained: bool,
     /// Whether several values may stand in one text, with commas between.
     pub comma: bool,
     /// Other ways to write some of its words.
@@ -48,8 +46,8 @@ pub struct Setting {
     pub shape: Shape,
     /// Whether its value is the name of a file.
     pub is_path: bool,
-    /// The words that it may be, and what each means; none if it is not one of a few words.
-    pub words: fn() -> Vec<(&'static str, &'static str)>,
+    /// The words that it may be; none if it is not one of a few words.
+    pub words: fn() -> Vec<&'static str>,
     /// Whether a text is one of its values.
     pub reads: fn(&OsStr) -> Result<(), String>,
 }
@@ -94,8 +92,6 @@ pub enum Shape {
 pub enum Member {
     /// A setting.
     One(&'static Setting),
-    /// The members of a part that several kinds of jobs have.
-    Part(&'static [Member]),
     /// A struct of its own, by its name: paths of its settings begin with that.
     Within(&'static str, &'static [Member]),
 }
@@ -115,7 +111,6 @@ pub fn each(members: &'static [Member], see: &mut dyn FnMut(&str, &'static Setti
         for member in members {
             match member {
                 Member::One(setting) => see(&format!("{path}{}", setting.name), setting),
-                Member::Part(members) => below(members, path, see),
                 Member::Within(name, members) => below(members, &format!("{path}{name}."), see),
             }
         }
@@ -123,15 +118,15 @@ pub fn each(members: &'static [Member], see: &mut dyn FnMut(&str, &'static Setti
     below(members, "", see);
 }
 
-/// The setting at `path`.
-pub fn at(members: &'static [Member], path: &str) -> Option<&'static Setting> {
-    let mut found = None;
-    each(members, &mut |at, setting| {
-        if at == path {
-            found = Some(setting);
-        }
+/// The setting that `path`, or else the end of one, names.
+pub fn named(members: &'static [Member], path: &str) -> Option<&'static Setting> {
+    let (mut whole, mut end) = (None, None);
+    each(members, &mut |at, setting| match at.strip_suffix(path) {
+        Some("") => whole = whole.or(Some(setting)),
+        Some(before) if before.ends_with('.') => end = end.or(Some(setting)),
+        _ => {}
     });
-    found
+    whole.or(end)
 }
 
 /// What holds a struct of settings: itself, or perhaps one. (`#[settings]` makes the first.)
@@ -161,7 +156,7 @@ pub trait Value {
     /// Whether they are names of files.
     const IS_PATH: bool = false;
     /// The words that there are.
-    const WORDS: fn() -> Vec<(&'static str, &'static str)> = Vec::new;
+    const WORDS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Whether a text is one.
     ///
@@ -181,7 +176,7 @@ pub trait OneValue: Sized {
     /// Whether it is the name of a file.
     const IS_PATH: bool = false;
     /// The words that there are.
-    const WORDS: fn() -> Vec<(&'static str, &'static str)> = Vec::new;
+    const WORDS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Reads it.
     ///
@@ -196,7 +191,7 @@ macro_rules! held {
         impl<$($generic)*> crate::setting::Value for $kind {
             const SHAPE: crate::setting::Shape = crate::setting::Shape::$shape;
             const IS_PATH: bool = <$one as crate::setting::OneValue>::IS_PATH;
-            const WORDS: fn() -> Vec<(&'static str, &'static str)> = <$one as crate::setting::OneValue>::WORDS;
+            const WORDS: fn() -> Vec<&'static str> = <$one as crate::setting::OneValue>::WORDS;
 
             fn reads(text: &std::ffi::OsStr) -> Result<(), String> {
                 <$one as crate::setting::OneValue>::of(text).map(|_| ())
@@ -291,15 +286,9 @@ mod tests {
     #[test]
     fn settings_name_others_that_there_are() {
         for (kind, members) in Job::SETTINGS {
-            let settings = all(members());
-            let is_there = |named: &str| {
-                settings.iter().any(|(path, _)| {
-                    path.strip_suffix(named).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-                })
-            };
-            for (path, setting) in &settings {
+            for (path, setting) in all(members()) {
                 let mut others = setting.excludes.iter().chain(setting.needs);
-                assert!(others.all(|named| is_there(named)), "{kind}: {path}");
+                assert!(others.all(|other| named(members(), other).is_some()), "{kind}: {path}");
             }
         }
     }
@@ -358,7 +347,7 @@ mod tests {
         assert_eq!(job, wanted);
         assert_eq!(job.put("edits.nothing", OsStr::new("")), None);
         assert!(job.put("edits.vlan_add", OsStr::new("x")).is_some_and(|put| put.is_err()));
-        let vlan = at(crate::Bridge::MEMBERS, "edits.vlan_add").expect("a setting");
+        let vlan = named(crate::Bridge::MEMBERS, "edits.vlan_add").expect("a setting");
         assert_eq!(vlan.takes(OsStr::new("4096")), Err("4096 is not in 0..=4095".to_owned()));
     }
 }

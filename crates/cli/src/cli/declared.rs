@@ -6,7 +6,7 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Va
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
-use spec::setting::{Member, Setting, Settings, Shape, each};
+use spec::setting::{Member, Setting, Settings, Shape, each, named};
 use std::ffi::OsString;
 
 /// A job of this kind, and where its result goes.
@@ -36,21 +36,16 @@ fn id(setting: &Setting) -> &'static str {
 
 impl<T: Settings> Args for Asked<T> {
     fn augment_args(command: Command) -> Command {
+        // Others are named by their paths.
+        let ids =
+            |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path)).map(id);
         let mut all = Vec::new();
-        each(T::MEMBERS, &mut |path, setting| all.push((path.to_owned(), setting)));
-        all.iter().fold(command, |command, (_, setting)| {
-            // Others are named by their paths.
-            let ids = |paths: &[&str]| -> Vec<&'static str> {
-                let is_at = |at: &str, path: &str| {
-                    at.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-                };
-                let found = |path: &&str| all.iter().find(|(at, _)| is_at(at, path));
-                paths.iter().filter_map(found).map(|(_, setting)| id(setting)).collect()
-            };
-            let arg = argument(setting, T::MEMBERS).required(setting.required);
+        each(T::MEMBERS, &mut |_, setting| {
+            let arg = argument(setting, T::MEMBERS);
             let arg = arg.conflicts_with_all(ids(setting.excludes));
-            command.arg(ids(setting.needs).into_iter().fold(arg, Arg::requires))
-        })
+            all.push(ids(setting.needs).fold(arg, Arg::requires));
+        });
+        command.args(all)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -72,21 +67,19 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
     };
     let arg = setting.short.into_iter().fold(arg, Arg::short);
     let arg = setting.heading.into_iter().fold(arg, Arg::help_heading);
-    let arg = arg.hide_short_help(setting.rare).allow_hyphen_values(setting.hyphens);
+    let arg =
+        arg.hide_short_help(setting.rare).allow_hyphen_values(setting.hyphens).required(setting.required);
     let arg = if setting.is_path { arg.value_hint(ValueHint::FilePath) } else { arg };
-    let many = setting.shape == Shape::Many;
     let arg = match setting.shape {
         Shape::Flag => return arg.action(ArgAction::SetTrue),
-        Shape::One => arg.action(ArgAction::Set),
-        Shape::Many => arg.action(ArgAction::Append),
-        Shape::Pair => arg.action(ArgAction::Set).num_args(2),
+        Shape::Pair => arg.num_args(2).value_names([setting.value, setting.value]),
+        Shape::One => arg.value_name(setting.value),
+        Shape::Many if setting.option.is_none() => {
+            arg.action(ArgAction::Append).num_args(1..).value_name(setting.value)
+        }
+        Shape::Many => arg.action(ArgAction::Append).value_name(setting.value),
     };
     let arg = if setting.comma { arg.value_delimiter(',') } else { arg };
-    let arg = if many && setting.option.is_none() { arg.num_args(1..) } else { arg };
-    let arg = match setting.shape {
-        Shape::Pair => arg.value_names([setting.value, setting.value]),
-        _ => arg.value_name(setting.value),
-    };
     setting.default.into_iter().fold(arg.value_parser(parser(setting)), Arg::default_value)
 }
 
@@ -94,11 +87,9 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
 fn parser(setting: &'static Setting) -> ValueParser {
     let words = (setting.words)();
     if !words.is_empty() {
-        let word = |(word, about): (&'static str, &'static str)| {
-            let about = about.trim().trim_end_matches('.');
+        let word = |word: &'static str| {
             let others = setting.other_words.iter().filter(|(_, means)| *means == word);
-            let value = PossibleValue::new(word).aliases(others.map(|(other, _)| *other));
-            if setting.explained { value.help(about) } else { value }
+            PossibleValue::new(word).aliases(others.map(|(other, _)| *other))
         };
         use clap::builder::TypedValueParser as _;
         return ValueParser::new(PossibleValuesParser::new(words.into_iter().map(word)).map(|typed| {
