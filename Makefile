@@ -18,16 +18,6 @@ BIN := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-# What is built here runs on older releases, too: nothing is linked at run time. Such a binary is one for a target that is
-# named, because plugins of the compiler are never static.
-HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-# The names of sources, which panics tell, without the folders that they happen to be in: it is the same binary in any (the last
-# that matches counts). The same of C that others' build scripts compile with debug information: librdkafka is built where the
-# target folder is.
-FOLDERS = $(or $(CARGO_HOME),$(HOME)/.cargo)=cargo $(CURDIR)=netdyno $(abspath $(TARGET))=target
-REMAP = $(addprefix --remap-path-prefix=,$(FOLDERS))
-REMAP_C = $(addprefix -ffile-prefix-map=,$(FOLDERS))
-
 .PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 
 help: ## list these targets
@@ -35,23 +25,17 @@ help: ## list these targets
 
 # What takes longest to compile is left out of the first build: half of the time. Where the whole program was built already, that
 # is what is built again.
-COMMA := ,
-WHOLE = $(shell [ -x $(NETDYNO) ] && ! $(NETDYNO) --version | grep -q without && echo yes)
-define build
-	@scripts/setup
-	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" \
-		CFLAGS="$$CFLAGS $(REMAP_C)" cargo build --release --locked -p netdyno-cli --target $(HOST) \
-		--no-default-features --features static,without-schemas$(1)
-	@mkdir -p $(TARGET)/release && ln -f $(TARGET)/$(HOST)/release/netdyno $(NETDYNO)
-endef
+WHOLE = $(shell [ -x $(NETDYNO) ] && ! $(NETDYNO) --version | grep -q without && echo whole)
 
 demo: ## install what is missing, build within minutes, and watch traffic being sent and accounted for
 	$(if $(WHOLE),,@echo "make: iperf3-auth, kafka, parquet and wasm are left out, half of the time to build: 'make build' adds them")
-	$(call build,$(if $(WHOLE),$(COMMA)whole))
+	@scripts/setup
+	scripts/build $(WHOLE)
 	$(SUDO) $(NETDYNO) demo $(ARGS)
 
 build: ## install what is missing and build target/release/netdyno, with all that it can do
-	$(call build,$(COMMA)whole)
+	@scripts/setup
+	scripts/build whole
 
 test: ## install what is missing and run every test (as root, or with sudo)
 	@scripts/setup compile
@@ -90,7 +74,7 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages; CROSS=aarch64 for that machine, too
 	@scripts/setup packages
 	$(if $(CROSS),@scripts/setup cross)
-	$(if $(CROSS),RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" CFLAGS="$$CFLAGS $(REMAP_C)" scripts/cross)
+	$(if $(CROSS),RUSTFLAGS="$$(scripts/build --flags | head -n 1)" CFLAGS="$$CFLAGS $$(scripts/build --flags | tail -n 1)" scripts/cross)
 	@ALSO="$(CROSS:%=$(TARGET)/%-unknown-linux-gnu/release/netdyno)" scripts/packages
 
 test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
