@@ -344,6 +344,12 @@ pub enum LabError {
         /// Why it was not.
         source: Errno,
     },
+    /// The root folder is no mount point, whose mounts could be kept apart from the host's.
+    #[error(
+        "a lab cannot keep its mounts apart here: / is no mount point, as after chroot(1) into a plain folder. \
+         Make it one first (mount --bind FOLDER FOLDER), then chroot FOLDER"
+    )]
+    Root,
     /// A namespace that is named cannot be opened.
     #[error(
         "cannot open the network namespace '{name}' ({}): {source}. `ip netns list` lists those that have a name; \

@@ -190,7 +190,10 @@ fn wait(mut child: Child, signals: &sys::Signals) -> Result<i32, std::io::Error>
 fn set_up_mounts(lab: &Lab, host: &Namespace) -> Result<(), LabError> {
     // Mounts made outside still arrive, so that nothing is pinned; ours stay in here.
     rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
-        .map_err(LabError::kernel("make mounts private"))?;
+        .map_err(|errno| match errno {
+            Errno::INVAL => LabError::Root,
+            errno => LabError::kernel("make mounts private")(errno),
+        })?;
     match mount_sysfs() {
         // Without real root the kernel may refuse, e.g. in a container that hides parts of /sys. Only tools that read
         // /sys/class/net notice: they see the interfaces outside.

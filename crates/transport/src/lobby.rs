@@ -115,7 +115,7 @@ impl Budget {
     /// As much of it, as long as what comes back lives. None: there is not as much left.
     pub fn take(&self, amount: u64) -> Option<Share<'_>> {
         let more = |taken: u64| taken.checked_add(amount).filter(|sum| *sum <= self.most);
-        self.taken.fetch_update(Relaxed, Relaxed, more).ok()?;
+        self.taken.try_update(Relaxed, Relaxed, more).ok()?;
         Some(Share { of: self, amount })
     }
 

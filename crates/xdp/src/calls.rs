@@ -23,9 +23,10 @@ const MOST_SLEEP_NS: u64 = 20_000_000;
 /// What is run through in vain at the end of a call, when the next frame is far away, may take so long.
 const IDLE_NS: u64 = 4_000;
 
-/// A real-time thread rests for a sixteenth of the time that it works: Linux takes away a twentieth from those who
-/// don't, in one piece (sched(7): the fair server, before 6.12 throttling).
-const WORK_PER_REST: u64 = 16;
+/// A real-time thread rests for a twelfth of the time that it works: Linux takes away a twentieth from those who
+/// do not, in one piece (sched(7): the fair server, before 6.12 throttling). A sixteenth was too little: switching takes its part, and
+/// beside `stress-ng --cpu 2` on Linux 6.18 the core was gone for 50 ms in each second.
+const WORK_PER_REST: u64 = 12;
 /// It rests so long at a time. What a rest takes longer, because the machine wakes threads late, goes to its credit.
 const REST_NS: u64 = 80_000;
 /// However late threads are woken, sleeps end no more than so many of the first margins before a frame: what is later is
@@ -350,7 +351,7 @@ mod tests {
             (machine.slept, machine.busy, machine.longest_call) = (0, 0, 0);
             machine.run(&mut calls, 2_100_000_000);
             let share = machine.slept as f64 / (machine.slept + machine.busy) as f64;
-            assert!(share > 0.052, "{gap}, {wakes}: rests {share}");
+            assert!(share > 0.07, "{gap}, {wakes}: rests {share}");
             assert!(machine.longest_call < 30_000_000, "{gap}, {wakes}: {}", machine.longest_call);
         }
     }

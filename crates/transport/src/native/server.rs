@@ -267,7 +267,7 @@ impl Counted {
         most: u64,
     ) -> Option<Counted> {
         let more = |now: u64| now.checked_add(count).filter(|sum| *sum <= most);
-        of(shared).fetch_update(Relaxed, Relaxed, more).ok()?;
+        of(shared).try_update(Relaxed, Relaxed, more).ok()?;
         Some(Counted(Arc::clone(shared), of, count))
     }
 }
