@@ -25,15 +25,13 @@ use self::declared::{Asked, Declared};
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
-use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
+use spec::{Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use traffic::Rate;
-use traffic::expr::Size;
 use traffic::rate::{parse_count, parse_duration};
-use traffic::schedule::Speed;
 
 /// Takes one of a choice's words.
 fn word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
@@ -211,107 +209,6 @@ pub enum Command {
     },
 }
 
-/// How fast, for how long.
-#[derive(Debug, Clone, Args)]
-pub struct Pace {
-    /// Frames per second (1.6mpps), bits per second of frames without FCS (7gbps) or on the wire (7gbps-l1),
-    /// percent of the link's speed (40%), new flows per second (100kfps), or `top`.
-    #[arg(long, value_name = "RATE", group = "pace")]
-    pub rate: Option<Written<Rate>>,
-    /// As fast as it goes.
-    #[arg(long, group = "pace")]
-    pub topspeed: bool,
-    /// Send for this long: 5s, 200ms, 1m30s.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Written<Duration>>,
-    /// Send this many frames: 1000, 10k, 2.5M.
-    #[arg(long, value_name = "FRAMES")]
-    pub count: Option<Written<u64>>,
-    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond; `never`: not at all, as
-    /// trials. Default: what is overdue leaves in bursts of at most 32 frames, with at most half of what the link carries over any
-    /// millisecond (500 Mbit/s where its speed is not known), or twice the rate, whichever is more.
-    #[arg(long, value_name = "TIMES", value_parser = catch_up)]
-    pub catch_up: Option<f64>,
-    /// Never sleep while waiting for a frame's time: the most exact, and costs a whole core at any rate.
-    #[arg(long)]
-    pub spin: bool,
-    /// Send like any other program. Default: frames that have times are sent before all ordinary tasks of this machine (SCHED_FIFO;
-    /// where that is not permitted, by the nicest value that is) as soon as others hold up the sender.
-    #[arg(long)]
-    pub no_real_time: bool,
-}
-
-/// A number, or the word for the one by which nothing is caught up.
-fn catch_up(text: &str) -> Result<f64, std::num::ParseFloatError> {
-    if text == "never" { Ok(1.0) } else { text.parse() }
-}
-
-/// Through what.
-#[derive(Debug, Clone, Args)]
-pub struct Through {
-    /// How frames leave: xdp (made in the kernel, as XDP live frames), afxdp (AF_XDP sockets, one of the interface's
-    /// queues for each core; without copying where the driver can), packet (a packet socket with sendmmsg), packet-ring
-    /// (PACKET_TX_RING, to compare), null (nowhere, to see what making them costs), or auto: the fastest that the
-    /// interface, the kernel and the frames allow.
-    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = word::<Engine>())]
-    pub engine: Engine,
-    /// With --engine auto: take what is fastest by this file, which `netdyno doctor IFACE --calibrate --save FILE` wrote
-    /// on this machine and kernel for this driver.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub calibration: Option<PathBuf>,
-    /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
-    /// (0-3,6). Of a number, the last ones that this process may run on, spread over the interface's queues. Default: 1.
-    #[arg(long, value_name = "N|LIST")]
-    pub cores: Option<Written<Cores>>,
-    /// Send with this CPU alone.
-    #[arg(long, value_name = "CPU", conflicts_with = "cores")]
-    pub core: Option<usize>,
-    /// Have frames stamped as they leave, one at a time and up to a thousand a second, and tell how late they really left: by
-    /// the hardware (it must be switched on, and its clock readable), or by the driver, which hands them to it. With
-    /// --engine packet, which is taken then.
-    #[arg(long, value_name = "WHO", value_parser = word::<Stamps>())]
-    pub tx_timestamps: Option<Stamps>,
-    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login, or (for
-    /// --measure without --pass) connections of this host.
-    #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Vec<String>,
-}
-
-/// What to look at, and how.
-#[derive(Debug, Clone, Args)]
-pub struct Metering {
-    /// The frames come back: a reflector (`netdyno reflect`) is at the other end. Measure them where they are sent,
-    /// so that loss and latency are of the way there and back. Signs the frames.
-    #[arg(long, conflicts_with_all = ["measure", "lab"])]
-    pub round_trip: bool,
-    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
-    /// minimum, mean and maximum.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub stream_histograms: u32,
-    /// The clock of the time stamps in frames: monotonic, this host's own; or tai, which PTP or NTP keep alike on several
-    /// hosts, for delays between them. Sender and meter must use the same.
-    #[arg(long, value_name = "CLOCK", default_value = "monotonic", value_parser = word::<Clock>())]
-    pub clock: Clock,
-    /// Check the payload of each frame that arrives against what was sent, as far as it does not vary: frames that
-    /// differ are counted as corrupted. Headers may change on the way. Costs the receiver some time for each byte.
-    #[arg(long)]
-    pub check_content: bool,
-    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
-    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
-    pub meter: How,
-    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
-    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
-    #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
-    pub timestamps: Timestamps,
-    /// Let frames go on to the host of --measure after they were counted: for a service there that is to get them, or another
-    /// program that looks on. Its stack then works for each frame, on the CPU that measures, and may answer. Default: XDP drops
-    /// them (a packet socket cannot).
-    #[arg(long)]
-    pub pass: bool,
-    #[command(flatten)]
-    pub capture: Asked<spec::Capture>,
-}
-
 /// A table to print as CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Csv {
@@ -417,13 +314,15 @@ pub struct Demo {
     pub gauges: Gauges,
 }
 
+/// `send`: its settings, and those that are typed in a way of their own.
 #[derive(Debug, Args)]
+#[command(mut_arg("what", |what| what.required_unless_present("plugin")))]
+#[command(mut_arg("mesh", |mesh| mesh.requires("interface").conflicts_with("measure")))]
+#[command(mut_arg("round-trip", |returns| returns.conflicts_with("measure")))]
+#[command(mut_arg("resolve", |resolve| resolve.requires("interface")))]
 pub struct Send {
-    /// What to send: a packet expression such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535)' (see
-    /// docs/expressions.md), or a scenario file of several streams, FILE.yaml or - for standard input (see
-    /// docs/scenarios.md).
-    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath, required_unless_present = "plugin")]
-    pub what: Option<String>,
+    #[command(flatten)]
+    pub asked: Asked<spec::Send>,
     #[command(flatten)]
     pub by_plugin: plugin::ByPlugin,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends WHAT, at the rate and
@@ -436,44 +335,8 @@ pub struct Send {
     pub measure: Vec<String>,
     #[command(flatten)]
     pub lab: lab::OwnLab,
-    /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. Frames get the
-    /// ports' Ethernet addresses, unless WHAT gives some; {src_ip} and {dst_ip} in it are addresses of 198.18.0.0/15, in a
-    /// network of its own for each port.
-    #[arg(long, requires = "interface", conflicts_with_all = ["lab", "measure", "round_trip", "resolve"])]
-    pub mesh: bool,
-    #[command(flatten)]
-    pub shape: Shape,
-    #[command(flatten)]
-    pub pace: Pace,
-    #[command(flatten)]
-    pub through: Through,
-    #[command(flatten)]
-    pub metering: Metering,
-    /// End each frame with an 18-byte signature (stream, sequence, time), for loss, order and latency. On by itself
-    /// with --measure, where there is room.
-    #[arg(long)]
-    pub sign: bool,
-    /// Sign no frame although it is measured: the receiver then counts, and spends no time on order and latency.
-    #[arg(long, conflicts_with_all = ["sign", "round_trip"])]
-    pub no_sign: bool,
-    /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
-    /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
-    #[arg(long, requires = "interface", conflicts_with = "lab")]
-    pub resolve: bool,
     #[command(flatten)]
     pub output: Output,
-}
-
-/// What an expression does not say.
-#[derive(Debug, Clone, Args)]
-pub struct Shape {
-    /// Frame size, the FCS counted: 64, a list 64,512,1518, 64..1518, random(64..1518), imix, 64:7,1518:1
-    /// (size:weight) or an RFC 6985 genome such as aaafg. Default: as long as the layers are.
-    #[arg(long, value_name = "SIZE")]
-    pub size: Option<Written<Size>>,
-    /// Key of all random values: the same seed gives the same frames. Default: drawn, and named in the result.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -493,7 +356,7 @@ pub struct Craft {
     #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
     pub count: Option<u64>,
     #[command(flatten)]
-    pub shape: Shape,
+    pub shape: Asked<spec::Shape>,
     /// Time stamps at this rate, from 0. Default: a microsecond apart; the times that a scenario states.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
@@ -502,11 +365,15 @@ pub struct Craft {
     pub sign: bool,
 }
 
+/// `replay`: its settings, and those that are typed in a way of their own.
 #[derive(Debug, Args)]
+#[command(mut_arg("round-trip", |returns| returns.conflicts_with("measure")))]
+#[command(mut_arg("sides", |sides| sides.value_parser(sides_of)))]
+#[command(mut_arg("only-side", |side| side.conflicts_with("on2")))]
+#[command(mut_arg("write", |write| write.conflicts_with_all(["interface", "on2", "measure", "tui", "metrics"])))]
 pub struct Replay {
-    /// Captures, sent one after the other: pcap or pcapng, plain, gzip or zstd; - is standard input.
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub asked: Asked<spec::Replay>,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE).
     #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab")]
     pub interface: Option<String>,
@@ -516,79 +383,21 @@ pub struct Replay {
     pub measure: Option<String>,
     #[command(flatten)]
     pub lab: lab::OwnLab,
-    #[command(flatten)]
-    pub two: TwoSides,
-    /// Write the frames, with the times they would leave at, into a capture file instead.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "on2", "measure", "lab", "round_trip", "core", "cores", "tui", "metrics"])]
-    pub write: Option<PathBuf>,
-    /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
-    #[arg(long, value_name = "SPEED", group = "pace")]
-    pub speed: Option<Written<Speed>>,
-    #[command(flatten)]
-    pub pace: Pace,
-    /// Send the captures this many times; 0 is without end. Default: once, or as often as --duration or --count ask.
-    #[arg(long = "loop", value_name = "TIMES")]
-    pub loops: Option<u64>,
-    /// Read the captures into memory first. Small ones (up to 32 MB) always are.
-    #[arg(long, conflicts_with = "stream")]
-    pub preload: bool,
-    /// Read the captures while sending, in bounded memory, even if they are small.
-    #[arg(long)]
-    pub stream: bool,
-    /// New flows with each loop: in pass k (from 0) of each IP packet the lesser address is lowered by k and the
-    /// greater raised by k (modulo 2^32 - 1, of IPv6 the low 32 bits), which keeps every checksum right and both
-    /// directions of a conversation together. What is not IP is sent as it is.
-    #[arg(long)]
-    pub unique_ip: bool,
-    /// Overwrite the last 18 bytes of TCP and UDP payload, where there are so many, with a signature (stream,
-    /// sequence, time) and correct the checksum: --measure then tells loss, order and latency of those frames.
-    #[arg(long)]
-    pub sign: bool,
-    /// Frames longer than the interface's MTU allows: refuse the capture, or skip (and count) them.
-    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = word::<Oversize>())]
-    pub oversize: Oversize,
-    /// Of a damaged capture send what is sound before the damage.
-    #[arg(long)]
-    pub skip_corrupt: bool,
-    #[command(flatten)]
-    pub through: Through,
-    #[command(flatten)]
-    pub metering: Metering,
-    #[command(flatten)]
-    pub output: Output,
-    /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
-    /// read while sending.
-    #[arg(long, value_name = "PERCENT")]
-    pub loss: Option<Written<spec::Share>>,
-    /// Which frames get lost: the same seed loses the same ones.
-    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "loss")]
-    pub loss_seed: u64,
-    #[command(flatten)]
-    pub edits: Asked<spec::Edits>,
-}
-
-/// A second interface, for the other side of a capture.
-#[derive(Debug, Clone, Default, Args)]
-pub struct TwoSides {
     /// Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on --on, in
     /// the order and at the times of the capture across both. Which side sent each frame --sides says; default: auto.
     #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
     pub on2: Option<String>,
-    /// Which side sent each frame: the first's leave by --on, the second's by --on2, and edits tell them apart. By what hosts do: auto (clients first; what
-    /// gives nothing away is a client), server, bridge, router, first (who is seen first is a client); by their addresses:
-    /// cidr=10.0.0.0/8,... or mac=02:00:00:00:00:01,... are first; by port; by a cache file of tcpprep (its name); or by
-    /// file: `files` takes captures in pairs, one of each side, and merges them by their times. What a cache file leaves
-    /// out is not sent.
-    #[arg(long, value_name = "HOW", value_hint = ValueHint::FilePath, value_parser = readable::<Sides>)]
-    pub sides: Option<String>,
-    /// Send this side's frames only, by --on: where what is in between would not pass on both sides' by one port.
-    #[arg(long, value_name = "SIDE", requires = "sides", conflicts_with = "on2", value_parser = word::<Side>())]
-    pub only_side: Option<Side>,
     /// Measure on this interface what arrives of --on2's frames, and with --measure what arrives of --on's: with a device
     /// in the middle, frames of --on arrive where those of --on2 leave.
     #[arg(long, value_name = "IFACE", requires_all = ["measure", "on2"])]
     pub measure2: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// How sides are told apart, as it was typed.
+fn sides_of(text: &str) -> Result<OsString, String> {
+    readable::<Sides>(text).map(OsString::from)
 }
 
 /// `measure`: its settings, and what it does anyway, said.

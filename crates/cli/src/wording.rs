@@ -11,32 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Settings that are neither typed as they are called (`trial_duration` is `--trial-duration`) nor as crate `spec` declares them, and how they are
 /// typed.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("both_ways: true", "--both-ways"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("captures", "`netdyno clone FILE --server PORT`"),
-    ("collect: 0.0.0.0:2055", "--collect 0.0.0.0:2055"),
-    ("engine: null", "--engine null"),
     ("json", "`--json`"),
-    ("lab: {}", "--lab"),
-    ("lab.bottleneck", "--lab-bottleneck"),
     ("lab.impair", "--lab-impair"),
-    ("lab.loss", "--lab-loss"),
     ("lab.ports", "--ports"),
-    ("lab.queue", "--lab-queue"),
     ("lab.queues", "--queues"),
     ("links", "--on and --measure"),
     ("links: [{on: eth1}]", "--on eth1"),
     ("links: [{on: eth1, measure: eth2}]", "--on eth1 --measure eth2"),
     ("links[1].measure", "--measure2"),
     ("links[1].on", "--on2"),
-    ("loops", "--loop"),
     ("password_file", "--clickhouse-password-file"),
-    ("pattern", "--mesh"),
-    ("pattern: mesh", "--mesh"),
-    ("preload: false", "--stream"),
-    ("rate: top", "--topspeed"),
-    ("sign: always", "--sign"),
-    ("sign: never", "--no-sign"),
     ("reflect", "`netdyno reflect --on IFACE`"),
     ("clean", "`netdyno clone return --clean`"),
     ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
@@ -85,15 +71,31 @@ fn typed(text: &str) -> Cow<'_, str> {
     worded(text, option)
 }
 
-/// How a setting among these is typed.
+/// How a setting among these is typed; with a value (`rate: top`), how that is.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
+    let (path, value) = path.split_once(": ").map_or((path, None), |(path, value)| (path, Some(value)));
     let setting = setting::named(members, path)?;
-    Some(setting.option.map_or_else(|| setting.value.to_owned(), |option| format!("--{option}")))
+    let shorthand = setting.shorthands.iter().find(|shorthand| Some(shorthand.means) == value);
+    let first = setting.shorthands.first().filter(|_| value.is_none());
+    match (shorthand, setting.option, value) {
+        (Some(shorthand), ..) => Some(format!("--{}", shorthand.option)),
+        (None, Some(option), Some(value)) if setting.shape == setting::Shape::One => {
+            Some(format!("--{option} {value}"))
+        }
+        (None, Some(option), _) => Some(format!("--{option}")),
+        (None, None, _) => match first {
+            Some(shorthand) => Some(format!("--{}", shorthand.option)),
+            // By its place.
+            None => value.is_none().then(|| setting.value.to_owned()).filter(|_| setting.is_typed()),
+        },
+    }
 }
 
-/// How a setting of any kind of job is typed.
+/// How a setting of any kind of job, or of a search, is typed.
 fn declared_anywhere(path: &str) -> Option<String> {
-    spec::Job::SETTINGS.iter().find_map(|(_, members)| declared(path, members()))
+    let of_kinds = spec::Job::SETTINGS.iter().map(|(_, members)| members());
+    let mut all = of_kinds.chain(spec::Find::SETTINGS.iter().map(|(_, members)| *members));
+    all.find_map(|members| declared(path, members))
 }
 
 /// What a declaration says of a setting, beside these. Which options there are must not be asked here: they are made of it. A test
@@ -249,11 +251,15 @@ mod tests {
     #[test]
     fn declarations_name_settings_that_can_be_typed() {
         let mut named = 0;
-        for (kind, members) in spec::Job::SETTINGS {
-            setting::each(members(), &mut |path, setting| {
-                let text = in_help(setting.text, members());
+        let of_kinds = spec::Job::SETTINGS.iter().map(|(kind, members)| (*kind, members()));
+        for (kind, members) in of_kinds.chain(spec::Find::SETTINGS.iter().copied()) {
+            setting::each(members, &mut |path, setting| {
+                let of_shorthands = setting.shorthands.iter().flat_map(|of| [Some(of.text), of.brief]);
+                let texts = [Some(setting.text), setting.brief].into_iter().chain(of_shorthands).flatten();
+                let all = texts.collect::<Vec<_>>().join(" ");
+                let text = in_help(&all, members);
                 assert!(!text.contains("`."), "{kind}: {path}: {text}");
-                for behind in setting.text.split("`.").skip(1) {
+                for behind in all.split("`.").skip(1) {
                     let (other, _) = behind.split_once('`').expect("an end");
                     assert!(option(other).is_some(), "{kind}: {path}: {other}");
                     named += 1;

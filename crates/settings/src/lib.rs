@@ -14,12 +14,23 @@
 //! - `least = 1`, `most = 100`: bounds of a number.
 //! - `excludes("a", "b")`, `needs("a")`: other members, by their paths in the job or the ends of these.
 //! - `hyphens`: its value may begin with a dash.
-//! - `within`: the member is a struct of settings; their paths begin with its name.
-//! - `other_word = "trunc=truncate"`: another way to write one of its words. `comma`: several values with commas.
+//! - `within`: the member is a struct of settings; their paths begin with its name. With `option = "lab"` that option alone makes one.
+//! - `apart`: clients have their own ways to say it, and the table has nothing of it.
+//! - `optional`, `needed`: whether there is a job without it, where the type says otherwise.
+//! - `file`: its value may be the name of a file, although it is text.
+//! - `shorthand(option = "topspeed", means = "top", text = "...")`: another option, which stands for one of its values; with
+//!   `value = "CPU"` it takes one itself, which is put where `means` has `{}`. It may have `brief`, `expert`, `excludes` of its own.
+//! - `unnamed`: it has no option but its shorthands.
+//! - `explained`: help says what each of its words means.
+//! - `consent`: a job has it only if whoever runs the job says so, too.
+//! - `other_word = "trunc=truncate"`: another way to write one of its values. `comma`: several values with commas.
 //! - `always`: files and results always say it, even if it is an empty list.
 //!
 //! `#[settings(heading = "Edits")]` is the heading of all of a struct. `#[settings(perhaps)]`: whoever holds it may do without, and
 //! so nothing of it is needed by itself.
+//!
+//! A member `#[part] pace: pace!()` is no member: in its place stand those that the macro `pace` of `spec::parts` has, which several
+//! structs have alike.
 
 #![deny(missing_docs)]
 
@@ -28,13 +39,14 @@ use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitChar, LitInt, LitStr, Result,
-    Token, Type, parse_macro_input, punctuated::Punctuated,
+    Token, Type, meta::ParseNestedMeta, parse_macro_input, punctuated::Punctuated,
 };
 
 /// See the crate's documentation.
 #[proc_macro_attribute]
 pub fn settings(of_all: TokenStream, item: TokenStream) -> TokenStream {
     let (mut heading, mut perhaps) = (None, false);
+    let said = Tokens::from(of_all.clone());
     let of_all_parser = syn::meta::parser(|meta| {
         if meta.path.is_ident("perhaps") {
             perhaps = true;
@@ -48,7 +60,87 @@ pub fn settings(of_all: TokenStream, item: TokenStream) -> TokenStream {
     });
     parse_macro_input!(of_all with of_all_parser);
     let input = parse_macro_input!(item as DeriveInput);
+    if let Some(with_part) = with_part(&input, &said) {
+        return with_part.into();
+    }
     expanded(&input, heading.as_deref(), perhaps).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// The struct with the members of its first part, if it has one, for the macro to be asked again.
+fn with_part(input: &DeriveInput, said: &Tokens) -> Option<Tokens> {
+    let DeriveInput { attrs, vis, ident, .. } = input;
+    let Data::Struct(data) = &input.data else { return None };
+    let is_part = |field: &Field| field.attrs.iter().any(|attribute| attribute.path().is_ident("part"));
+    let at = data.fields.iter().position(is_part)?;
+    let Type::Macro(part) = &data.fields.iter().nth(at)?.ty else { return None };
+    let (part, before) = (&part.mac.path, data.fields.iter().take(at));
+    let after = data.fields.iter().skip(at + 1);
+    Some(quote! {
+        #part! { [#[::settings::settings(#said)] #(#attrs)* #vis struct #ident] [#(#before,)*] [#(#after,)*] }
+    })
+}
+
+/// What is said of another option of a member.
+#[derive(Default)]
+struct Shorthand {
+    option: String,
+    value: Option<String>,
+    means: String,
+    text: String,
+    brief: Option<String>,
+    excludes: Vec<String>,
+    expert: bool,
+}
+
+impl Shorthand {
+    fn read(meta: &ParseNestedMeta<'_>) -> Result<Shorthand> {
+        let mut said = Shorthand::default();
+        meta.parse_nested_meta(|meta| {
+            match meta.path.require_ident()?.to_string().as_str() {
+                "option" => said.option = text(&meta)?,
+                "value" => said.value = Some(text(&meta)?),
+                "means" => said.means = text(&meta)?,
+                "text" => said.text = text(&meta)?,
+                "brief" => said.brief = Some(text(&meta)?),
+                "excludes" => said.excludes = names(&meta)?,
+                "expert" => said.expert = true,
+                _ => return Err(meta.error("crate settings lists what may be said of a shorthand")),
+            }
+            Ok(())
+        })?;
+        Ok(said)
+    }
+
+    /// Its row, of a setting that stands under `heading`.
+    fn row(&self, heading: Option<&str>) -> Tokens {
+        let Shorthand { option, value, means, text, brief, excludes, expert } = self;
+        let heading = some(&if *expert { Some("Expert") } else { heading });
+        let [value, brief] = [value, brief].map(some);
+        quote! {
+            crate::setting::Shorthand {
+                option: #option,
+                value: #value,
+                means: #means,
+                text: #text,
+                brief: #brief,
+                heading: #heading,
+                excludes: &[#(#excludes),*],
+            }
+        }
+    }
+}
+
+/// `= "..."`
+fn text(meta: &ParseNestedMeta<'_>) -> Result<String> {
+    meta.value()?.parse::<LitStr>().map(|text| text.value())
+}
+
+/// `("...", "...")`
+fn names(meta: &ParseNestedMeta<'_>) -> Result<Vec<String>> {
+    let inner;
+    syn::parenthesized!(inner in meta.input);
+    let names = Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?;
+    Ok(names.iter().map(LitStr::value).collect())
 }
 
 /// What is said of one member.
@@ -73,6 +165,14 @@ struct Said {
     within: bool,
     always: bool,
     comma: bool,
+    apart: bool,
+    optional: bool,
+    needed: bool,
+    file: bool,
+    unnamed: bool,
+    explained: bool,
+    consent: bool,
+    shorthands: Vec<Shorthand>,
 }
 
 impl Said {
@@ -81,14 +181,8 @@ impl Said {
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("setting")) {
             attribute.parse_nested_meta(|meta| {
                 let name = meta.path.require_ident()?.to_string();
-                let text = || meta.value()?.parse::<LitStr>().map(|text| text.value());
+                let text = || text(&meta);
                 let number = || meta.value()?.parse::<LitInt>()?.base10_parse();
-                let names = || {
-                    let inner;
-                    syn::parenthesized!(inner in meta.input);
-                    let names = Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?;
-                    Ok::<_, Error>(names.iter().map(LitStr::value).collect())
-                };
                 match name.as_str() {
                     "option" => said.option = Some(text()?),
                     "short" => said.short = Some(meta.value()?.parse::<LitChar>()?.value()),
@@ -99,8 +193,8 @@ impl Said {
                     "brief" => said.brief = Some(text()?),
                     "least" => said.least = Some(number()?),
                     "most" => said.most = Some(number()?),
-                    "excludes" => said.excludes = names()?,
-                    "needs" => said.needs = names()?,
+                    "excludes" => said.excludes = names(&meta)?,
+                    "needs" => said.needs = names(&meta)?,
                     "other_word" => said.other_words.push(text()?),
                     "comma" => said.comma = true,
                     "typed_by_place" => said.by_place = true,
@@ -109,6 +203,14 @@ impl Said {
                     "hyphens" => said.hyphens = true,
                     "within" => said.within = true,
                     "always" => said.always = true,
+                    "apart" => said.apart = true,
+                    "optional" => said.optional = true,
+                    "needed" => said.needed = true,
+                    "file" => said.file = true,
+                    "unnamed" => said.unnamed = true,
+                    "explained" => said.explained = true,
+                    "consent" => said.consent = true,
+                    "shorthand" => said.shorthands.push(Shorthand::read(&meta)?),
                     _ => return Err(meta.error("crate settings lists what may be said of a setting")),
                 }
                 Ok(())
@@ -147,7 +249,7 @@ fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result
         }
 
         impl crate::setting::Settings for #ident {
-            const MEMBERS: &'static [crate::setting::Member] = &[#(#rows,)*];
+            const MEMBERS: &'static [crate::setting::Member] = &[#(#rows)*];
 
             fn put(&mut self, path: &str, text: &std::ffi::OsStr) -> Option<Result<(), String>> {
                 #(#puts)*
@@ -179,18 +281,28 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
     // Settings are spoken of as `.rate` where each client has its own word; in a schema they are members, as they stand.
     let plain = text.replace("`.", "`");
     let member = quote! { #[doc = #plain] #(#kept)* #serde #vis #ident: #kind };
+    if said.apart {
+        return Ok(Made { member, row: Tokens::new(), put: Tokens::new() });
+    }
     if said.within {
+        let by_itself = said.option.is_some();
+        let flag = by_itself.then(|| row(&name, &syn::parse_quote!(bool), &text, &said, false));
         let row = quote! {
-            crate::setting::Member::Within(#name, <#kind as crate::setting::Holder>::HELD)
+            #flag
+            crate::setting::Member::Within(#name, <#kind as crate::setting::Holder>::HELD),
         };
         let put = quote! {
+            if #by_itself && path == #name {
+                crate::setting::Holder::held(&mut self.#ident);
+                return Some(Ok(()));
+            }
             if let Some(path) = path.strip_prefix(#name).and_then(|rest| rest.strip_prefix('.')) {
                 return crate::setting::Settings::put(crate::setting::Holder::held(&mut self.#ident), path, text);
             }
         };
         return Ok(Made { member, row, put });
     }
-    let required = !perhaps && is_needed(kind, &said);
+    let required = said.needed || !(perhaps || said.optional) && is_needed(kind, &said);
     let row = row(&name, kind, &text, &said, required);
     let put = quote! {
         if path == #name {
@@ -203,12 +315,13 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
 /// A row of the table.
 fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Tokens {
     let Said { short, aliases, value, default, heading, brief, least, most, excludes, needs, .. } = said;
-    let Said { rare, hyphens, comma, .. } = said;
+    let Said { rare, hyphens, comma, file, explained, consent, .. } = said;
+    let shorthands = said.shorthands.iter().map(|shorthand| shorthand.row(heading.as_deref()));
     let other_words = said.other_words.iter().map(|pair| {
         let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
         quote! { (#other, #word) }
     });
-    let option = match (&said.option, said.by_place) {
+    let option = match (&said.option, said.by_place || said.unnamed) {
         (_, true) => None,
         (Some(option), _) => Some(option.clone()),
         (None, _) => Some(name.replace('_', "-")),
@@ -234,12 +347,15 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
             hyphens: #hyphens,
             required: #required,
             shape: <#kind as crate::setting::Value>::SHAPE,
-            is_path: <#kind as crate::setting::Value>::IS_PATH,
+            is_path: #file || <#kind as crate::setting::Value>::IS_PATH,
             comma: #comma,
             other_words: &[#(#other_words),*],
             words: <#kind as crate::setting::Value>::WORDS,
             reads: <#kind as crate::setting::Value>::reads,
-        })
+            shorthands: &[#(#shorthands),*],
+            meanings: if #explained { <#kind as crate::setting::Value>::MEANINGS } else { std::vec::Vec::new },
+            consent: #consent,
+        }),
     }
 }
 

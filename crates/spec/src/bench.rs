@@ -2,19 +2,19 @@
 
 use crate::check::{self, Contradiction};
 use crate::consent::Consent;
-use crate::cores::Cores;
 use crate::flows::Flows;
 use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
-use crate::no;
+use crate::parts::{disrupting, floor, lab, through};
 use crate::plugin::Plugin;
-use crate::transmit::{Engine, Link, Pattern, Stamps, Through};
+use crate::setting::{Member, Settings as _};
+use crate::transmit::{Link, Pattern};
 use crate::words::words;
 use crate::written::{Ratio, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use settings::settings;
 use std::time::Duration;
 use traffic::Rate;
 use wire::Mac;
@@ -30,101 +30,123 @@ words! {
 }
 
 /// A lab of the job's own: two hosts and a device between them, gone when it ends.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Lab", perhaps)]
 pub struct Lab {
-    /// What stands in it. Default: a router if it has a limit or a loss, else one cable.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What stands in the lab: a bridge or a router. Default: one cable; with a limit or a loss, for trials and searches a router,
+    /// for send and replay a bridge that learns nothing, so that both directions of a capture pass.
+    #[setting(option = "lab-dut", value = "KIND", needs("lab"), brief = "What stands in the lab")]
     pub dut: Option<Dut>,
-    /// The most that the device forwards.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
+    #[setting(
+        option = "lab-bottleneck",
+        value = "RATE",
+        needs("lab"),
+        brief = "The most that the device in the lab forwards: 200mbps"
+    )]
     pub bottleneck: Option<Written<Rate>>,
-    /// What waits before that, in bytes. Default: 5 ms of its rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
+    #[setting(option = "lab-queue", value = "BYTES", needs("lab.bottleneck"), rare)]
     pub queue: Option<Written<u64>>,
-    /// Tokens that it saves up, in bytes. Default: 5 ms of its rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
+    #[setting(option = "lab-burst", value = "BYTES", needs("lab.bottleneck"), rare)]
     pub burst: Option<Written<u64>>,
-    /// What the device loses, evenly: 1%, 1/1000.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the device in the lab loses, evenly: 1%, 1/1000.
+    #[setting(option = "lab-loss", value = "SHARE", needs("lab"))]
     pub loss: Option<String>,
     /// A device with these faults instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(apart)]
     pub impair: Option<Faults>,
     /// A device with so many ports, 3 to 16, each with an interface of ours: port0, port1, ... Default: two.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(apart)]
     pub ports: Option<u32>,
 }
 
+/// A job may be done in a lab of its own.
+#[settings]
+pub struct InLab {
+    #[part]
+    lab: lab!(),
+}
+
 /// Which ports, which frames: what trials and searches share.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Bench {
-    /// A packet expression. Default: UDP to port 7 between addresses of 198.18.0.0/15, as RFC 2544 has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What to send: a packet expression (docs/expressions.md). Default: UDP to port 7 between addresses of 198.18.0.0/15,
+    /// as RFC 2544 has it, with the Ethernet addresses of the ports (behind a router: see `.gateway`).
+    #[setting(
+        typed_by_place,
+        value = "WHAT",
+        brief = "A packet, such as 'ipv4/udp(dport=53)'. Default: UDP between 198.18.0.0/15 (RFC 2544)"
+    )]
     pub what: Option<String>,
     /// Instead of that: a plugin says what the frames are.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(apart)]
     pub plugin: Option<Plugin>,
     /// The pairs of ports: where frames leave, and where they are measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[setting(apart)]
     pub links: Vec<Link>,
     /// Which of the ports send to which. In a mesh the load is that of each, and {src_ip} and {dst_ip} in `what` stand for the
     /// addresses of ports.
+    #[setting(
+        unnamed,
+        default = "pairs",
+        heading = "Traffic",
+        excludes("both_ways"),
+        shorthand(
+            option = "mesh",
+            means = "mesh",
+            text = "Fully meshed traffic (RFC 2889): each `.on` sends to every other, in turns, and measures what is sent to it. The load is that of each port."
+        )
+    )]
     #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
     pub pattern: Pattern,
-    /// Both ways at the same time: the load is that of each.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Send both ways at the same time: the load is that of each direction.
+    #[setting(heading = "Traffic")]
     pub both_ways: bool,
-    /// What is sent on the way back.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What is sent on the way back. Default: as `.what`, with the addresses the other way round, if `.what` is left out too.
+    #[setting(value = "WHAT", heading = "Traffic", needs("both_ways", "what"))]
     pub back: Option<String>,
-    /// The device is a router, with this Ethernet address at the sending port of each pair.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The device is a router, with this Ethernet address at the sending port (of each pair).
+    #[setting(value = "MAC", heading = "Traffic", excludes("what"))]
     pub gateway: Vec<Written<Mac>>,
-    /// In a lab of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lab: Option<Lab>,
-    /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544, imix, a mix or genome.
-    /// Default: 64.
-    #[serde(
-        default,
-        deserialize_with = "crate::written::text_or_number",
-        skip_serializing_if = "Option::is_none"
+    #[part]
+    lab: lab!(),
+    /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544 (the seven of RFC 2544), imix, or
+    /// a mix (64:7,1518:1) or genome (aaafg) as in `send`.
+    #[setting(
+        value = "SIZES",
+        default = "64",
+        heading = "Traffic",
+        brief = "Frame sizes with FCS, one after the other: 64,512,1518, rfc2544, imix"
     )]
+    #[serde(deserialize_with = "crate::written::text_or_number")]
     #[schemars(extend("type" = ["string", "integer"]))]
     pub size: Option<String>,
     /// Key of all random values of the frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", heading = "Traffic")]
     pub seed: Option<u64>,
     /// Send nothing before a trial that would teach a switch where the addresses are.
-    #[serde(default, skip_serializing_if = "no")]
+    #[setting(expert)]
     pub no_learning: bool,
     /// Send the trial's load for so long before it, unmeasured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "TIME")]
     pub warm_up: Option<Written<Duration>>,
-    /// Do a trial that failed with little loss again, so often at most. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Do a trial that failed with little loss again, this many times at most: in a lab, where the device shares this
+    /// machine. One that the sender fell short of, or was held up in, four times as often, everywhere.
+    #[setting(value = "N", default = "1")]
     pub retries: Option<u32>,
-    /// Send like any other program, not before all ordinary tasks.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Send like any other program. Default: before all ordinary tasks of this machine (SCHED_FIFO), because a sender that
+    /// others hold up offers another load than was asked for.
+    #[setting(expert)]
     pub no_real_time: bool,
-    /// How frames leave.
-    #[serde(default)]
-    pub engine: Engine,
-    /// What is fastest here, as `netdyno doctor` measured it and wrote into this file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<PathBuf>,
-    /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<Written<Cores>>,
-    /// Frames are stamped as they leave, up to a thousand a second, by whom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tx_timestamps: Option<Stamps>,
-    /// How they are measured.
+    #[part]
+    through: through!(),
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[setting(option = "meter", value = "HOW", default = "auto", expert)]
     #[serde(default)]
     pub how: How,
-    /// Who times arrivals.
+    /// Who times arrivals: hardware, software, or auto: the hardware where it stamps all frames now (docs/measuring.md).
+    #[setting(value = "WHO", default = "auto", expert)]
     #[serde(default)]
     pub timestamps: Timestamps,
 }
@@ -139,39 +161,29 @@ impl Bench {
     pub fn retries(&self) -> u32 {
         self.retries.unwrap_or(1)
     }
-
-    /// Through what.
-    pub fn through(&self) -> Through {
-        Through {
-            engine: self.engine,
-            calibration: self.calibration.clone(),
-            cores: self.cores.clone(),
-            tx_timestamps: self.tx_timestamps,
-        }
-    }
 }
 
 /// One load, and whether the device keeps to a goal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Trial {
     /// Ports and frames.
+    #[setting(within)]
     #[serde(default)]
     pub bench: Bench,
-    /// The load of each sending port.
+    /// The load of each sending port: 100kpps, 1gbps, 40%.
+    #[setting(value = "RATE", heading = "Rate")]
     pub rate: Written<Rate>,
-    /// For so long. Default: 10s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Send for this long.
+    #[setting(alias = "trial-duration", value = "TIME", default = "10s", heading = "Rate")]
     pub duration: Option<Written<Duration>>,
-    /// What has to be kept: loss=0.1%,p99=50us. Default: loss=0%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max, pdv, ipdv, jitter), reorder=0%; several
+    /// with commas.
+    #[setting(value = "LIMITS", default = "loss=0%")]
     pub goal: Option<String>,
-    /// What is taken off latencies: device, cable, a time, or an earlier result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub floor: Option<String>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub yes_disrupt: Vec<String>,
+    #[part]
+    floor: floor!(),
+    #[part]
+    disrupting: disrupting!(),
 }
 
 impl Trial {
@@ -190,26 +202,27 @@ impl Trial {
 const NO_LOSS: &str = "loss=0%";
 
 /// What the device can do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Search {
     /// What is searched for.
+    #[setting(apart)]
     pub find: Find,
     /// Ports and frames.
+    #[setting(within)]
     #[serde(default)]
     pub bench: Bench,
-    /// Offer no more than this to each port.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Offer no more than this to each port. Default: what the link carries, or where it states no speed, what the sender
+    /// can do.
+    #[setting(value = "RATE")]
     pub max: Option<Written<Rate>>,
-    /// Offer no less than this.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Offer no less than this. Default: a thousandth of the greatest.
+    #[setting(value = "RATE")]
     pub min: Option<Written<Rate>>,
     /// Length of a trial. Default: as the standards say; in a lab, a few seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "TIME")]
     pub trial_duration: Option<Written<Duration>>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub yes_disrupt: Vec<String>,
+    #[part]
+    disrupting: disrupting!(),
 }
 
 /// What is searched for.
@@ -259,21 +272,24 @@ words! {
 }
 
 /// How a throughput is found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Finding {
     /// How to search.
+    #[setting(value = "METHOD", default = "mlrsearch", explained)]
     #[serde(default)]
     pub method: Method,
-    /// What a load has to keep to pass; several are several goals. Default: loss=0%.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What a load has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max; pdv and ipdv of RFC 8219, jitter),
+    /// reorder=0%, several with commas; of MLRsearch also exceed=50% (the share of time that may be bad), sum=21s (time
+    /// until a load is decided) and trial=1s. ndr and pdr are FD.io CSIT's: loss=0% and loss=0.5%, in 21 trials of 1 s of
+    /// which half may be worse. Give it several times for several goals of MLRsearch.
+    #[setting(option = "goal", value = "LIMITS", default = "loss=0%")]
     pub goals: Vec<String>,
-    /// How near the highest load that passes and the lowest that fails must come. Default: 0.25%; where this machine is too busy
-    /// to judge loads so near to each other, 1%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How near the highest load that passes and the lowest that fails must come, relative to the load. Default: 0.25%; where
+    /// this machine is too busy to judge loads so near to each other, 1%, which the result says then.
+    #[setting(value = "SHARE")]
     pub precision: Option<Written<Ratio>>,
-    /// Length of bisection's trials until the rate is found.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Length of bisection's trials until the rate is found, which is then tried at full length. Default: full length.
+    #[setting(value = "TIME")]
     pub short: Option<Written<Duration>>,
 }
 
@@ -294,7 +310,25 @@ impl Finding {
     }
 }
 
+impl Default for Find {
+    fn default() -> Find {
+        Find::Throughput(Throughput::default())
+    }
+}
+
 impl Find {
+    /// Of each search its name and its settings.
+    pub const SETTINGS: &'static [(&'static str, &'static [Member])] = &[
+        ("throughput", Throughput::MEMBERS),
+        ("latency", Latency::MEMBERS),
+        ("loss", LossCurve::MEMBERS),
+        ("burst", Burst::MEMBERS),
+        ("recovery", Recovery::MEMBERS),
+        ("reset", Reset::MEMBERS),
+        ("soak", Soak::MEMBERS),
+        ("flows", Flows::MEMBERS),
+    ];
+
     /// As it is written.
     pub fn name(&self) -> &'static str {
         match self {
@@ -322,115 +356,115 @@ impl Find {
 }
 
 /// The highest rate that is forwarded within limits.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Throughput {
     /// How it is found.
+    #[setting(within)]
     #[serde(default)]
     pub finding: Finding,
     /// What is varied.
+    #[setting(value = "AXIS", default = "rate", explained)]
     #[serde(default)]
     pub axis: Axis,
     /// The rate, when something else is varied.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "RATE", heading = "Rate")]
     pub rate: Option<Written<Rate>>,
-    /// The most flows that are tried. Default: 60k.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The most that is tried of `.axis` flows.
+    #[setting(value = "N", default = "60k")]
     pub max_flows: Option<Written<u64>>,
-    /// The longest burst that is tried. Default: a tenth of what a trial sends.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The longest that is tried of `.axis` burst. Default: a tenth of what a trial sends.
+    #[setting(value = "FRAMES")]
     pub max_burst: Option<Written<u64>>,
 }
 
 /// Latency at the throughput or at given loads.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Latency {
     /// How the throughput is found, if no rates are given.
+    #[setting(within)]
     #[serde(default)]
     pub finding: Finding,
-    /// At these loads.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Measure at this load; several times for several loads. Default: the throughput, which is searched first.
+    #[setting(option = "rate", value = "RATE", heading = "Rate")]
     pub rates: Vec<Written<Rate>>,
-    /// What is taken off latencies: device, cable, a time, or an earlier result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub floor: Option<String>,
+    #[part]
+    floor: floor!(),
     /// Trials at each load. Default: 20, in a lab 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", least = 1)]
     pub repetitions: Option<u32>,
 }
 
 /// Loss at loads from the greatest downwards.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct LossCurve {
-    /// How much less each step is, of the greatest load. Default: 10%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How much less each step is, of the greatest load.
+    #[setting(value = "SHARE", default = "10%")]
     pub step: Option<Written<Ratio>>,
 }
 
 /// The longest burst that is forwarded whole.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Burst {
     /// How the throughput is found, if it is not given.
+    #[setting(within)]
     #[serde(default)]
     pub finding: Finding,
-    /// The device's throughput, for the buffer's time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The device's throughput, for the buffer's time. Default: it is searched first.
+    #[setting(value = "RATE")]
     pub throughput: Option<Written<Rate>>,
     /// Bursts of up to so many frames. Default: what is sent in 2 s at the highest rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "FRAMES")]
     pub max_burst: Option<Written<u64>>,
-    /// Least step between lengths of bursts. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Least step between lengths of bursts.
+    #[setting(value = "FRAMES", default = "1")]
     pub step: Option<Written<u64>>,
     /// Independent searches. Default: 50, in a lab 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", least = 1)]
     pub repetitions: Option<u32>,
 }
 
 /// How long frames are lost after an overload.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Recovery {
     /// How the throughput is found, if it is not given.
+    #[setting(within)]
     #[serde(default)]
     pub finding: Finding,
-    /// The device's throughput, of which 110 % are an overload.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The device's throughput, of which 110 % are an overload. Default: it is searched first.
+    #[setting(value = "RATE")]
     pub throughput: Option<Written<Rate>>,
     /// Trials. Default: 20, in a lab 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", least = 1)]
     pub repetitions: Option<u32>,
 }
 
 /// How long nothing is forwarded when the device is reset.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Reset {
     /// How the throughput is found, if no rate is given.
+    #[setting(within)]
     #[serde(default)]
     pub finding: Finding,
-    /// The load during the reset.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The load during the reset. Default: the throughput, which is searched first.
+    #[setting(value = "RATE", heading = "Rate")]
     pub rate: Option<Written<Rate>>,
-    /// What resets the device, run by a shell. It is never run because a file says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Run this (by sh -c) a second into each trial, to reset the device. In a lab it runs on the device, whose interfaces
+    /// are dut0 and dut1. Default: you are asked to reset it.
+    #[setting(value = "CMD", heading = "Traffic", consent)]
     pub command: Option<String>,
-    /// Trials. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Trials.
+    #[setting(value = "N", default = "1", least = 1)]
     pub repetitions: Option<u32>,
 }
 
 /// One load for a long time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Soak {
     /// The load.
+    #[setting(value = "RATE", heading = "Rate")]
     pub rate: Written<Rate>,
-    /// What has to be kept throughout. Default: loss=0%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What has to be kept throughout, as in `search throughput`.
+    #[setting(value = "LIMITS", default = "loss=0%")]
     pub goal: Option<String>,
 }
 
@@ -463,6 +497,10 @@ impl Soak {
 }
 
 impl Kind for Trial {
+    fn settings() -> &'static [Member] {
+        Trial::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::bench(&self.bench)
     }
@@ -481,6 +519,10 @@ impl Kind for Trial {
 }
 
 impl Kind for Search {
+    fn settings() -> &'static [Member] {
+        Search::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         match &self.find {
             Find::Flows(flows) => check::flows(flows, self),
@@ -510,5 +552,30 @@ impl Kind for Search {
 
     fn runs_alone(&self) -> bool {
         true
+    }
+}
+
+#[cfg(all(test, not(feature = "without-schemas")))]
+mod tests {
+    use super::*;
+    use crate::{File, Job};
+
+    #[test]
+    fn the_settings_of_each_search_are_listed() {
+        for (name, members) in Find::SETTINGS {
+            let text = match *name {
+                "soak" => "{soak: {rate: 5pps}}",
+                name => name,
+            };
+            let text = format!("{{schema: netdyno.job/1, kind: search, find: {text}, bench: {{lab: {{}}}}}}");
+            let Job::Search(search) = File::read(&text, "job").expect(name).jobs.remove(0) else {
+                panic!("{name}: another kind");
+            };
+            assert_eq!(search.find.name(), *name);
+            assert!(!members.is_empty(), "{name}");
+        }
+        let schema = serde_json::to_value(crate::file::schema()).expect("JSON");
+        let all = schema["$defs"]["Find"]["oneOf"].as_array().map(Vec::len);
+        assert_eq!(all, Some(Find::SETTINGS.len()));
     }
 }

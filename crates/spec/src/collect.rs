@@ -38,7 +38,7 @@ pub struct Collect {
     pub listen: Vec<String>,
     /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
     /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.
-    #[setting(short = 'w', value = "FILE", hyphens)]
+    #[setting(short = 'w', value = "FILE", hyphens, consent)]
     pub write: Vec<PathBuf>,
     /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).
     #[setting(value = "TIME", needs("write"))]
@@ -73,7 +73,7 @@ pub struct Collect {
 #[settings(perhaps)]
 pub struct ClickHouse {
     /// Insert the records into a ClickHouse by HTTP (http://HOST:8123).
-    #[setting(option = "clickhouse", value = "URL")]
+    #[setting(option = "clickhouse", value = "URL", consent)]
     pub url: String,
     /// Its table (TABLE or DATABASE.TABLE), which is made where there is none. Default: flows.
     #[setting(option = "clickhouse-table", value = "TABLE", needs("url"))]
@@ -82,7 +82,7 @@ pub struct ClickHouse {
     #[setting(option = "clickhouse-user", value = "NAME", needs("url"))]
     pub user: Option<String>,
     /// A file whose first line is the user's password.
-    #[setting(option = "clickhouse-password-file", value = "FILE", needs("url"))]
+    #[setting(option = "clickhouse-password-file", value = "FILE", needs("url"), consent)]
     pub password_file: Option<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ pub struct ClickHouse {
 pub struct Kafka {
     /// Produce the records to Kafka: brokers of the cluster, HOST:PORT[,HOST:PORT]. A message for each, goflow2's FlowMessage behind
     /// its length.
-    #[setting(option = "kafka", value = "HOST:PORT", comma, always)]
+    #[setting(option = "kafka", value = "HOST:PORT", comma, always, consent)]
     pub brokers: Vec<String>,
     /// Kafka's topic. Default: flows.
     #[setting(option = "kafka-topic", value = "TOPIC", needs("brokers"))]
@@ -126,8 +126,12 @@ impl Kind for Collect {
     fn asks(&self) -> Consent {
         // Standard output is whoever runs it's own.
         let files = self.write.iter().filter(|path| !is_stdout(path)).cloned().collect();
-        let mut addresses: Vec<String> =
-            self.clickhouse.iter().map(|database| database.url.clone()).collect();
+        let mut addresses: Vec<String> = self
+            .clickhouse
+            .iter()
+            .map(|database| database.url.clone())
+            .filter(|url| !url.is_empty())
+            .collect();
         addresses.extend(self.kafka.iter().flat_map(|kafka| kafka.brokers.iter().cloned()));
         let read = self.clickhouse.iter().filter_map(|database| database.password_file.clone()).collect();
         Consent { write: files, read, addresses, ..Consent::default() }

@@ -140,13 +140,60 @@ fn nobodys<T: Clone + PartialEq>(
 
 /// The file that a job writes: standard output is whoever runs it's own.
 pub(crate) fn written(path: Option<&Path>) -> Vec<PathBuf> {
-    path.filter(|path| *path != Path::new("-")).map(Path::to_owned).into_iter().collect()
+    let path = path.filter(|path| *path != Path::new("-") && !path.as_os_str().is_empty());
+    path.map(Path::to_owned).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::{Settings, each};
     use crate::{Bench, Find, Reset, Search};
+    use std::ffi::OsStr;
+
+    /// Holds of each setting of such a job that the job asks for consent with it if, and only if, that is declared.
+    fn holds<T: Settings>(kind: &str, job: impl Fn(T) -> Job) -> usize {
+        let mut asked = 0;
+        each(T::MEMBERS, &mut |path, setting| {
+            let words = (setting.words)().into_iter();
+            let mut values = words.chain(["1", "true", "300", "a", "1s", "5pps", "50%", "2x", "02:00:00:00:00:01"]);
+            let value = values.find(|value| setting.takes(OsStr::new(value)).is_ok());
+            let value = value.unwrap_or_else(|| panic!("{kind}: {path}: no value"));
+            let mut settings = T::default();
+            assert_eq!(settings.put(path, OsStr::new(value)), Some(Ok(())), "{kind}: {path}");
+            let asks = job(settings).asks() != Consent::default();
+            assert_eq!(asks, setting.consent, "{kind}: {path}: {value}");
+            asked += usize::from(asks);
+        });
+        asked
+    }
+
+    #[test]
+    fn a_job_asks_for_consent_by_the_settings_that_are_declared_so() {
+        fn find<T>(find: impl Fn(T) -> Find) -> impl Fn(T) -> Job {
+            move |found| Search { find: find(found), ..Search::default() }.into()
+        }
+        let asked = [
+            holds("send", |job: crate::Send| job.into()),
+            holds("replay", |job: crate::Replay| job.into()),
+            holds("measure", |job: crate::Measure| job.into()),
+            holds("reflect", |job: crate::Reflect| job.into()),
+            holds("bridge", |job: crate::Bridge| job.into()),
+            holds("probe", |job: crate::Probe| job.into()),
+            holds("collect", |job: crate::Collect| job.into()),
+            holds("trial", |job: crate::Trial| job.into()),
+            holds("search", |job: Search| job.into()),
+            holds("throughput", find(Find::Throughput)),
+            holds("latency", find(Find::Latency)),
+            holds("loss", find(Find::Loss)),
+            holds("burst", find(Find::Burst)),
+            holds("recovery", find(Find::Recovery)),
+            holds("reset", find(Find::Reset)),
+            holds("soak", find(Find::Soak)),
+            holds("flows", find(Find::Flows)),
+        ];
+        assert_eq!(asked, [2, 3, 2, 1, 1, 2, 4, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1]);
+    }
 
     fn reset(command: Option<&str>, yes_disrupt: &[&str]) -> Job {
         let find = Find::Reset(Reset { command: command.map(str::to_owned), ..Reset::default() });

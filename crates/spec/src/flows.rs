@@ -3,8 +3,7 @@
 use crate::probe::ExportFormat;
 use crate::words::words;
 use crate::written::{Ratio, Written};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::time::Duration;
 use traffic::Rate;
 
@@ -31,45 +30,47 @@ words! {
 }
 
 /// The highest rate of new flows that a probe records without loss.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct Flows {
-    /// The probe in the lab, started anew for each trial. Default: netdyno.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The probe in the lab, started anew for each trial: netdyno (its own), softflowd or pmacct. Default: netdyno.
+    #[setting(value = "NAME")]
     pub probe: Option<UnderTest>,
-    /// Another probe in the lab: run by a shell, in the foreground; {interface}, {collector}, {host}, {port}, {format} (5, 9, 10),
-    /// {idle}, {active} (seconds) and {flows} are replaced. It is never run because a file says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Another probe in the lab, run by sh -c in the foreground: {interface}, {collector}, {host}, {port}, {format} (5, 9, 10), {idle},
+    /// {active} (in seconds) and {flows} are replaced.
+    #[setting(value = "CMD", heading = "Traffic", excludes("probe"), consent)]
     pub command: Option<String>,
-    /// Where a probe that stands elsewhere sends its records (ADDR:PORT).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Where the probe sends its records: they are received here, on this machine.
+    #[setting(value = "ADDR:PORT", heading = "Traffic")]
     pub collect: Option<String>,
-    /// How a probe in the lab writes records.
+    /// How a probe in the lab writes records: ipfix, 9, 5.
+    #[setting(value = "FORMAT", default = "ipfix", heading = "Traffic")]
     #[serde(default)]
     pub format: ExportFormat,
-    /// The probe's idle timeout. In the lab it is told to the probe. Default: 1s in the lab, else 15s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The probe's idle timeout; in the lab the probe is told so. Default: 1s in the lab, else 15s.
+    #[setting(value = "TIME")]
     pub idle_timeout: Option<Written<Duration>>,
-    /// The probe's active timeout. Default: 60s in the lab, else 30m.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The probe's active timeout; in the lab the probe is told so. Default: 1m in the lab, else 30m.
+    #[setting(value = "TIME")]
     pub active_timeout: Option<Written<Duration>>,
-    /// Flows that the probe's cache has room for. In the lab it is told to the probe. Default: 4194304 in the lab, else not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Flows that the probe's cache has room for; in the lab the probe is told so. Default: 4194304 in the lab, else not known.
+    #[setting(value = "N")]
     pub cache: Option<Written<u64>>,
-    /// Packets of each flow, one after the other. Default: 1, as RFC 6645 has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Packets of each flow, one after the other. RFC 6645 has 1.
+    #[setting(value = "N", default = "1", least = 1, most = 10_000, heading = "Traffic")]
     pub packets_per_flow: Option<u32>,
-    /// The order of the keys.
+    /// The order of the flows' keys: random (each once; the seed repeats it) or linear (one after the other).
+    #[setting(value = "ORDER", default = "random", heading = "Traffic")]
     #[serde(default)]
     pub order: KeyOrder,
-    /// At these rates of new flows, one trial each, instead of searching: the graph of flows recorded against flows offered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Try these rates of new flows (50kfps,100kfps), one trial each, instead of searching: the graph of flows recorded against
+    /// flows offered.
+    #[setting(alias = "rate", value = "RATES", comma)]
     pub rates: Vec<Written<Rate>>,
-    /// How near the highest rate that passes and the lowest that fails must come. Default: 2%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate.
+    #[setting(value = "SHARE", default = "2%")]
     pub precision: Option<Written<Ratio>>,
-    /// Trials that must pass at the rate that was found. Default: 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Trials that must pass at the rate that was found.
+    #[setting(value = "N", default = "2", least = 1)]
     pub confirm: Option<u32>,
 }
 

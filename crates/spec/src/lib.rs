@@ -26,6 +26,7 @@ mod kind;
 mod listen;
 mod live;
 mod middle;
+mod parts;
 mod plugin;
 mod probe;
 pub mod setting;
@@ -34,8 +35,8 @@ mod words;
 mod written;
 
 pub use bench::{
-    Axis, Bench, Burst, Dut, Find, Finding, Lab, Latency, LossCurve, Method, Recovery, Reset, Search, Soak,
-    Throughput, Trial,
+    Axis, Bench, Burst, Dut, Find, Finding, InLab, Lab, Latency, LossCurve, Method, Recovery, Reset, Search,
+    Soak, Throughput, Trial,
 };
 pub use check::Contradiction;
 pub use cloning::{Adopt, CloneCapture, ClonePace, Cloning};
@@ -58,7 +59,8 @@ pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
-    Engine, Link, Loss, Meter, Oversize, Pace, Pattern, Replay, Send, Side, Sign, Stamps, Through,
+    Disrupting, Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps,
+    Through,
 };
 pub use words::Word;
 pub use written::{Quantity, Ratio, Share, Written};

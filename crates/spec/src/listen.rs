@@ -68,6 +68,7 @@ pub struct Capture {
     #[setting(
         option = "capture",
         value = "FILE",
+        consent,
         brief = "Capture what arrives into this file (NAME.pcapng; - is standard output)"
     )]
     pub file: PathBuf,
@@ -143,7 +144,7 @@ pub struct Measure {
     pub capture: Option<Capture>,
     /// Yes, measure on this interface although it carries the default route or your login, or (with `.drop`) connections of this
     /// host.
-    #[setting(value = "IFACE", expert)]
+    #[setting(value = "IFACE", expert, consent)]
     pub yes_disrupt: Vec<String>,
 }
 
@@ -168,7 +169,7 @@ pub struct Reflect {
     pub generic: bool,
     /// Yes, reflect on this interface although it carries the default route or your login, or (without `.only_signed`)
     /// connections of this host.
-    #[setting(value = "IFACE", expert)]
+    #[setting(value = "IFACE", expert, consent)]
     pub yes_disrupt: Vec<String>,
 }
 

@@ -65,7 +65,7 @@ pub struct Bridge {
     pub edits: Option<Edits>,
     /// Yes, bridge this interface although it carries the default route or your login: nothing that arrives on it
     /// reaches this host any more. Once for each.
-    #[setting(value = "IFACE", expert)]
+    #[setting(value = "IFACE", expert, consent)]
     pub yes_disrupt: Vec<String>,
 }
 

@@ -58,14 +58,14 @@ pub struct Probe {
     pub drop: bool,
     /// Yes, attach an XDP program to this interface although it carries the default route or your login. Else it is metered
     /// by a packet socket.
-    #[setting(value = "IFACE", expert)]
+    #[setting(value = "IFACE", expert, consent)]
     pub yes_disrupt: Vec<String>,
     /// Captures to meter instead of an interface, one behind the other as one; - is standard input.
     #[setting(typed_by_place, value = "FILE")]
     pub captures: Vec<PathBuf>,
     /// A collector that gets the records by UDP, or, as tcp://HOST:PORT, by TCP (IPFIX only); may be given more than once, and then
     /// each gets all of them.
-    #[setting(value = "HOST:PORT")]
+    #[setting(value = "HOST:PORT", consent)]
     pub export: Vec<String>,
     /// Send each message to one collector in turn instead of to all; each has templates and sequence numbers of its own.
     pub balance: bool,

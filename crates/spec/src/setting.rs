@@ -38,7 +38,7 @@ pub struct Setting {
     pub hyphens: bool,
     /// Whether several values may stand in one text, with commas between.
     pub comma: bool,
-    /// Other ways to write some of its words.
+    /// Other ways to write some of its values.
     pub other_words: &'static [(&'static str, &'static str)],
     /// Whether there is no job without it.
     pub required: bool,
@@ -50,9 +50,44 @@ pub struct Setting {
     pub words: fn() -> Vec<&'static str>,
     /// Whether a text is one of its values.
     pub reads: fn(&OsStr) -> Result<(), String>,
+    /// Other options on a command line. One without a name of its own there (`option`) has but these; without them, it stands by itself.
+    pub shorthands: &'static [Shorthand],
+    /// What each of its words means, in their order, if that is to be shown.
+    pub meanings: fn() -> Vec<&'static str>,
+    /// Whether a job has it only if whoever runs the job says so, too: an earlier result never brings it by itself.
+    pub consent: bool,
+}
+
+/// An option that stands for one of a setting's values.
+#[derive(Debug, Clone, Copy)]
+pub struct Shorthand {
+    /// Its name.
+    pub option: &'static str,
+    /// What its own value is called, if it takes one.
+    pub value: Option<&'static str>,
+    /// The setting's value that it stands for; `{}` is its own.
+    pub means: &'static str,
+    /// What it does.
+    pub text: &'static str,
+    /// The same in few words.
+    pub brief: Option<&'static str>,
+    /// The heading that it stands under.
+    pub heading: Option<&'static str>,
+    /// What it does not go with, beside what the setting does not.
+    pub excludes: &'static [&'static str],
 }
 
 impl Setting {
+    /// The value that a text stands for.
+    pub fn meant<'t>(&self, text: &'t str) -> &'t str {
+        self.other_words.iter().find(|(other, _)| *other == text).map_or(text, |(_, value)| value)
+    }
+
+    /// Whether a command line has it as an option, or by its place, beside its shorthands.
+    pub fn is_typed(&self) -> bool {
+        self.option.is_some() || self.shorthands.is_empty()
+    }
+
     /// Whether a text is one of its values, within its bounds.
     ///
     /// # Errors
@@ -157,6 +192,8 @@ pub trait Value {
     const IS_PATH: bool = false;
     /// The words that there are.
     const WORDS: fn() -> Vec<&'static str> = Vec::new;
+    /// What they mean.
+    const MEANINGS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Whether a text is one.
     ///
@@ -177,6 +214,8 @@ pub trait OneValue: Sized {
     const IS_PATH: bool = false;
     /// The words that there are.
     const WORDS: fn() -> Vec<&'static str> = Vec::new;
+    /// What they mean.
+    const MEANINGS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Reads it.
     ///
@@ -192,6 +231,7 @@ macro_rules! held {
             const SHAPE: crate::setting::Shape = crate::setting::Shape::$shape;
             const IS_PATH: bool = <$one as crate::setting::OneValue>::IS_PATH;
             const WORDS: fn() -> Vec<&'static str> = <$one as crate::setting::OneValue>::WORDS;
+            const MEANINGS: fn() -> Vec<&'static str> = <$one as crate::setting::OneValue>::MEANINGS;
 
             fn reads(text: &std::ffi::OsStr) -> Result<(), String> {
                 <$one as crate::setting::OneValue>::of(text).map(|_| ())
@@ -230,6 +270,12 @@ impl Value for bool {
     fn put(&mut self, _: &OsStr) -> Result<(), String> {
         *self = true;
         Ok(())
+    }
+}
+
+impl OneValue for bool {
+    fn of(given: &OsStr) -> Result<bool, String> {
+        text(given)?.parse().map_err(|bad| format!("{bad}"))
     }
 }
 
@@ -287,7 +333,8 @@ mod tests {
     fn settings_name_others_that_there_are() {
         for (kind, members) in Job::SETTINGS {
             for (path, setting) in all(members()) {
-                let mut others = setting.excludes.iter().chain(setting.needs);
+                let of_shorthands = setting.shorthands.iter().flat_map(|shorthand| shorthand.excludes);
+                let mut others = setting.excludes.iter().chain(setting.needs).chain(of_shorthands);
                 assert!(others.all(|other| named(members(), other).is_some()), "{kind}: {path}");
             }
         }
@@ -299,7 +346,7 @@ mod tests {
             let mut typed = BTreeSet::new();
             for (path, setting) in all(members()) {
                 let names = setting.option.into_iter().chain(setting.aliases.iter().copied());
-                for name in names {
+                for name in names.chain(setting.shorthands.iter().map(|shorthand| shorthand.option)) {
                     assert!(typed.insert(name), "{kind}: {path}: {name} is another one's");
                 }
             }
@@ -318,6 +365,23 @@ mod tests {
             }
         }
         assert!(defaults > 5, "{defaults}");
+    }
+
+    #[test]
+    fn what_a_shorthand_or_another_word_means_is_a_value() {
+        let mut meanings = 0;
+        for (kind, members) in Job::SETTINGS {
+            for (path, setting) in all(members()) {
+                let shorthands =
+                    setting.shorthands.iter().map(|shorthand| shorthand.means.replace("{}", "3"));
+                let others = setting.other_words.iter().map(|(other, _)| setting.meant(other).to_owned());
+                for means in shorthands.chain(others) {
+                    meanings += 1;
+                    assert_eq!(setting.takes(OsStr::new(&means)), Ok(()), "{kind}: {path}: {means}");
+                }
+            }
+        }
+        assert!(meanings > 10, "{meanings}");
     }
 
     #[test]

@@ -1,22 +1,20 @@
 //! Jobs that send: of an expression, a scenario, captures.
 
-use crate::bench::Lab;
+use crate::bench::Bench;
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
-use crate::cores::Cores;
 use crate::edits::Edits;
 use crate::kind::Kind;
 use crate::listen::{Capture, Clock, How, Timestamps};
-use crate::no;
+use crate::parts::{disrupting, lab, metering, pace, shape, through};
 use crate::plugin::Plugin;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Share, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::path::PathBuf;
-use std::time::Duration;
-use traffic::Rate;
-use traffic::expr::Size;
 use traffic::schedule::Speed;
 
 /// Where frames leave, and where they are measured.
@@ -88,137 +86,133 @@ words! {
     }
 }
 
-/// How fast, for how long.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pace {
-    /// At which rate.
-    pub rate: Option<Written<Rate>>,
-    /// For so long.
-    pub duration: Option<Written<Duration>>,
-    /// So many frames.
-    pub count: Option<Written<u64>>,
-    /// How much faster than asked for after a stall.
-    pub catch_up: Option<f64>,
-    /// Never sleep.
-    pub spin: bool,
-    /// Never go before other programs.
-    pub no_real_time: bool,
+/// Through what.
+#[settings]
+pub struct Through {
+    #[part]
+    through: through!(),
 }
 
-/// Through what.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Through {
-    /// How frames leave.
-    pub engine: Engine,
-    /// What is fastest here, by measurement.
-    pub calibration: Option<PathBuf>,
-    /// Which CPUs send.
-    pub cores: Option<Written<Cores>>,
-    /// Who stamps frames as they leave.
-    pub tx_timestamps: Option<Stamps>,
+/// What is used although others depend on it.
+#[settings]
+pub struct Disrupting {
+    #[part]
+    disrupting: disrupting!(),
+}
+
+/// What an expression does not say.
+#[settings]
+pub struct Shape {
+    #[part]
+    shape: shape!(),
 }
 
 /// How frames are measured where they arrive.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Measure")]
 pub struct Meter {
-    /// By what.
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[setting(option = "meter", value = "HOW", default = "auto", expert)]
     #[serde(default)]
     pub how: How,
-    /// Who times arrivals.
+    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
+    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
+    #[setting(value = "WHO", default = "auto", expert)]
     #[serde(default)]
     pub timestamps: Timestamps,
-    /// The clock of the time stamps in frames.
+    /// The clock of the time stamps in frames: monotonic, this host's own; or tai, which PTP or NTP keep alike on several
+    /// hosts, for delays between them. Sender and meter must use the same.
+    #[setting(value = "CLOCK", default = "monotonic", expert)]
     #[serde(default)]
     pub clock: Clock,
-    /// So many of the streams, from the first on, get percentiles of their latency. Default: 64.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
+    /// minimum, mean and maximum.
+    #[setting(value = "N", default = "64", expert)]
     pub stream_histograms: Option<u32>,
-    /// The payload of each frame is checked against what was sent, as far as it does not vary.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Check the payload of each frame that arrives against what was sent, as far as it does not vary: frames that
+    /// differ are counted as corrupted. Headers may change on the way. Costs the receiver some time for each byte.
+    #[setting(brief = "Check the payload of each frame against what was sent")]
     pub check_content: bool,
-    /// What was measured goes on to the host. Default: it is dropped, where XDP measures.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Let frames go on to the host of `.measure` after they were counted: for a service there that is to get them, or another
+    /// program that looks on. Its stack then works for each frame, on the CPU that measures, and may answer. Default: XDP drops
+    /// them (a packet socket cannot).
     pub pass: bool,
     /// What arrives is captured, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub capture: Option<Capture>,
 }
 
 /// Frames of an expression, a scenario or a plugin are sent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Traffic")]
 pub struct Send {
-    /// A packet expression, such as ipv4(dst=198.18.0.1)/udp(dport=9), or a scenario file: FILE.yaml.
+    /// What to send: a packet expression such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535)' (see
+    /// docs/expressions.md), or a scenario file of several streams, FILE.yaml or - for standard input (see
+    /// docs/scenarios.md).
+    #[setting(
+        typed_by_place,
+        value = "WHAT",
+        optional,
+        file,
+        brief = "A packet, such as 'ipv4(src=10.0.0.0/16)/udp(dport=53)' (docs/expressions.md), or a scenario FILE.yaml"
+    )]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
     /// Instead of that: a plugin says what the frames are.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(apart)]
     pub plugin: Option<Plugin>,
     /// Where frames leave and are measured. Of several links each sends the whole, at the rate and as many frames as are asked
     /// for, from one start.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[setting(apart)]
     pub links: Vec<Link>,
-    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
-    /// is a bridge that learns nothing, unless `dut` says otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lab: Option<Lab>,
+    #[part]
+    lab: lab!(),
     /// Which of several links send to which. In a mesh, {src_ip} and {dst_ip} in `what` stand for the addresses of ports.
+    #[setting(
+        unnamed,
+        default = "pairs",
+        excludes("round_trip", "resolve", "lab"),
+        shorthand(
+            option = "mesh",
+            means = "mesh",
+            text = "Fully meshed traffic (RFC 2889): each `.on` sends to every other, in turns, and measures what is sent to it. Frames get the ports' Ethernet addresses, unless `.what` gives some; {src_ip} and {dst_ip} in it are addresses of 198.18.0.0/15, in a network of its own for each port."
+        )
+    )]
     #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
     pub pattern: Pattern,
-    /// Frame sizes. Default: as long as the layers are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<Written<Size>>,
-    /// Key of all random values: the same seed gives the same frames. Default: drawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
+    #[part]
+    shape: shape!(),
     /// Which frames are signed.
+    #[setting(
+        unnamed,
+        default = "auto",
+        shorthand(
+            option = "sign",
+            means = "always",
+            text = "End each frame with an 18-byte signature (stream, sequence, time), for loss, order and latency. On by itself with `.measure`, where there is room."
+        ),
+        shorthand(
+            option = "no-sign",
+            means = "never",
+            excludes("round_trip"),
+            text = "Sign no frame although it is measured: the receiver then counts, and spends no time on order and latency."
+        )
+    )]
     #[serde(default)]
     pub sign: Sign,
-    /// How fast. A scenario may say it itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<Rate>>,
-    /// For so long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Written<Duration>>,
-    /// So many frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<Written<u64>>,
-    /// After a stall, at most so many times the rate, over any millisecond; 1: nothing is caught up. Default: bursts of at most 32
-    /// frames, with at most half of what the link carries over any millisecond, or twice the rate, whichever is more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub catch_up: Option<f64>,
-    /// Never sleep while waiting for a frame's time.
-    #[serde(default, skip_serializing_if = "no")]
-    pub spin: bool,
-    /// Frames that have times are sent like any other program sends, also when others hold that up. Default: from then on before
-    /// all ordinary tasks, where that is permitted.
-    #[serde(default, skip_serializing_if = "no")]
-    pub no_real_time: bool,
-    /// How frames leave.
-    #[serde(default)]
-    pub engine: Engine,
-    /// What is fastest here, as `netdyno doctor` measured it and wrote into this file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<PathBuf>,
-    /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<Written<Cores>>,
-    /// Frames are stamped as they leave, up to a thousand a second, by whom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tx_timestamps: Option<Stamps>,
-    /// Frames come back to where they are sent, and are measured there.
-    #[serde(default, skip_serializing_if = "no")]
-    pub round_trip: bool,
-    /// How they are measured.
-    #[serde(default)]
-    pub meter: Meter,
-    /// The Ethernet address of the next hop is found by the first frame's destination.
-    #[serde(default, skip_serializing_if = "no")]
+    #[part]
+    pace: pace!(),
+    #[part]
+    through: through!(),
+    #[part]
+    metering: metering!(),
+    /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
+    /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
+    #[setting(
+        brief = "Find the Ethernet address of the next hop, by ARP or neighbour solicitation",
+        excludes("lab")
+    )]
     pub resolve: bool,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub yes_disrupt: Vec<String>,
+    #[part]
+    disrupting: disrupting!(),
 }
 
 words! {
@@ -242,125 +236,111 @@ words! {
 }
 
 /// Frames that are not sent, on purpose.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Traffic", perhaps)]
 pub struct Loss {
-    /// This share of them: 1%, 0.5%.
+    /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
+    /// read while sending.
+    #[setting(option = "loss", value = "PERCENT")]
     pub share: Written<Share>,
-    /// Which ones. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which frames get lost: the same seed loses the same ones.
+    #[setting(option = "loss-seed", value = "SEED", default = "1", needs("share"), expert)]
     pub seed: Option<u64>,
 }
 
 /// Captures are sent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Traffic")]
 pub struct Replay {
-    /// Capture files, sent one after the other: pcap or pcapng, plain, gzip or zstd.
+    /// Captures, sent one after the other: pcap or pcapng, plain, gzip or zstd; - is standard input.
+    #[setting(typed_by_place, value = "FILE", always, needed)]
     pub captures: Vec<PathBuf>,
     /// Where frames leave and are measured; of two sides the first's, then the second's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[setting(apart)]
     pub links: Vec<Link>,
-    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
-    /// is a bridge that learns nothing, unless `dut` says otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lab: Option<Lab>,
-    /// How it is told which side sent each frame (with two links; default: auto): auto, server, bridge, router, first, cidr=10.0.0.0/8,..., mac=...,
-    /// port, files, or the name of a cache file of tcpprep.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[part]
+    lab: lab!(),
+    /// Which side sent each frame: the first's leave by `.on`, the second's by `.links[1].on`, and edits tell them apart. By what hosts do: auto (clients first; what
+    /// gives nothing away is a client), server, bridge, router, first (who is seen first is a client); by their addresses:
+    /// cidr=10.0.0.0/8,... or mac=02:00:00:00:00:01,... are first; by port; by a cache file of tcpprep (its name); or by
+    /// file: `files` takes captures in pairs, one of each side, and merges them by their times. What a cache file leaves
+    /// out is not sent.
+    #[setting(
+        value = "HOW",
+        file,
+        brief = "Which side sent each frame: auto, cidr=..., port, a cache of tcpprep, files"
+    )]
     pub sides: Option<String>,
-    /// Only this side's frames are sent, by the first link.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Send this side's frames only, by `.on`: where what is in between would not pass on both sides' by one port.
+    #[setting(value = "SIDE", needs("sides"), rare)]
     pub only_side: Option<Side>,
-    /// Into this file instead.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Write the frames, with the times they would leave at, into a capture file instead.
+    #[setting(short = 'w', value = "FILE", excludes("lab", "round_trip", "cores"), consent)]
     pub write: Option<PathBuf>,
-    /// Faster or slower than captured. Default: as captured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
+    #[setting(value = "SPEED", heading = "Rate", excludes("rate"))]
     pub speed: Option<Written<Speed>>,
-    /// How fast, whatever the capture says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<Rate>>,
-    /// For so long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Written<Duration>>,
-    /// So many frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<Written<u64>>,
-    /// After a stall, at most so many times the rate, over any millisecond; 1: nothing is caught up. Default: bursts of at most 32
-    /// frames, with at most half of what the link carries over any millisecond, or twice the rate, whichever is more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub catch_up: Option<f64>,
-    /// Never sleep while waiting for a frame's time.
-    #[serde(default, skip_serializing_if = "no")]
-    pub spin: bool,
-    /// Frames that have times are sent like any other program sends, also when others hold that up. Default: from then on before
-    /// all ordinary tasks, where that is permitted.
-    #[serde(default, skip_serializing_if = "no")]
-    pub no_real_time: bool,
-    /// So many times; 0 is without end. Default: once, or as often as a time or a number of frames takes.
-    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    #[part]
+    pace: pace!(),
+    /// Send the captures this many times; 0 is without end. Default: once, or as often as `.duration` or `.count` ask.
+    #[setting(value = "TIMES", heading = "Rate")]
+    #[serde(rename = "loop")]
     pub loops: Option<u64>,
     /// true: the captures are read into memory first; false: while they are sent. Default: the small ones are.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(
+        unnamed,
+        shorthand(
+            option = "preload",
+            means = "true",
+            text = "Read the captures into memory first. Small ones (up to 32 MB) always are."
+        ),
+        shorthand(
+            option = "stream",
+            means = "false",
+            text = "Read the captures while sending, in bounded memory, even if they are small."
+        )
+    )]
     pub preload: Option<bool>,
-    /// New flows with each pass.
-    #[serde(default, skip_serializing_if = "no")]
+    /// New flows with each loop: in pass k (from 0) of each IP packet the lesser address is lowered by k and the
+    /// greater raised by k (modulo 2^32 - 1, of IPv6 the low 32 bits), which keeps every checksum right and both
+    /// directions of a conversation together. What is not IP is sent as it is.
+    #[setting(brief = "New flows with each loop: addresses change, checksums stay right")]
     pub unique_ip: bool,
     /// Which frames are signed.
+    #[setting(
+        unnamed,
+        default = "auto",
+        shorthand(
+            option = "sign",
+            means = "always",
+            text = "Overwrite the last 18 bytes of TCP and UDP payload, where there are so many, with a signature (stream, sequence, time) and correct the checksum: `.measure` then tells loss, order and latency of those frames.",
+            brief = "Sign frames that have room for it, so that `.measure` tells loss, order and latency"
+        )
+    )]
     #[serde(default)]
     pub sign: Sign,
-    /// What becomes of frames longer than the MTU.
+    /// Frames longer than the interface's MTU allows: refuse the capture, or skip (and count) them.
+    #[setting(value = "WHAT", default = "refuse")]
     #[serde(default)]
     pub oversize: Oversize,
-    /// Of a damaged capture what is sound before the damage is sent.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Of a damaged capture send what is sound before the damage.
     pub skip_corrupt: bool,
     /// Frames that are left out, on purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub loss: Option<Loss>,
-    /// How frames leave.
-    #[serde(default)]
-    pub engine: Engine,
-    /// What is fastest here, as `netdyno doctor` measured it and wrote into this file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<PathBuf>,
-    /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<Written<Cores>>,
-    /// Frames are stamped as they leave, up to a thousand a second, by whom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tx_timestamps: Option<Stamps>,
-    /// Frames come back to where they are sent, and are measured there.
-    #[serde(default, skip_serializing_if = "no")]
-    pub round_trip: bool,
-    /// How they are measured.
-    #[serde(default)]
-    pub meter: Meter,
+    #[part]
+    through: through!(),
+    #[part]
+    metering: metering!(),
     /// What is done to each frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(within)]
     pub edits: Option<Edits>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub yes_disrupt: Vec<String>,
+    #[part]
+    disrupting: disrupting!(),
 }
 
-/// What jobs that send have alike, together.
-macro_rules! together {
-    ($job:ty) => {
+/// What is sent through, of those that have that part.
+macro_rules! through_of {
+    ($($job:ty),+) => {$(
         impl $job {
-            /// How fast, for how long.
-            pub fn pace(&self) -> Pace {
-                Pace {
-                    rate: self.rate.clone(),
-                    duration: self.duration.clone(),
-                    count: self.count.clone(),
-                    catch_up: self.catch_up,
-                    spin: self.spin,
-                    no_real_time: self.no_real_time,
-                }
-            }
-
             /// Through what.
             pub fn through(&self) -> Through {
                 Through {
@@ -371,13 +351,16 @@ macro_rules! together {
                 }
             }
         }
-    };
+    )+};
 }
 
-together!(Send);
-together!(Replay);
+through_of!(Send, Replay, Bench);
 
 impl Kind for Send {
+    fn settings() -> &'static [Member] {
+        Send::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::send(self)
     }
@@ -403,6 +386,10 @@ impl Meter {
 }
 
 impl Kind for Replay {
+    fn settings() -> &'static [Member] {
+        Replay::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::replay(self)
     }

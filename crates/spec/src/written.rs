@@ -55,6 +55,13 @@ impl<T> Written<T> {
     }
 }
 
+/// In no words: what stands where nothing was said yet.
+impl<T: Default> Default for Written<T> {
+    fn default() -> Written<T> {
+        Written { text: String::new(), value: T::default() }
+    }
+}
+
 impl<T> Deref for Written<T> {
     type Target = T;
 
@@ -230,6 +237,13 @@ impl Quantity for Ratio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share(pub Speed);
 
+impl Default for Share {
+    /// None of it.
+    fn default() -> Share {
+        Share(Speed { numerator: 0, denominator: 1 })
+    }
+}
+
 impl Quantity for Share {
     const NAME: &'static str = "Share";
     const WRITTEN: &'static str = "A share in percent: 1%, 0.5%.";
@@ -244,7 +258,7 @@ impl Quantity for Share {
             return Err(format!("`{text}` is no share: write 1% or 0.5%"));
         }
         if digits.bytes().all(|c| matches!(c, b'0' | b'.')) {
-            return Ok(Share(Speed { numerator: 0, denominator: 1 }));
+            return Ok(Share::default());
         }
         parse_speed(digits).map(Share).map_err(|error| error.to_string())
     }

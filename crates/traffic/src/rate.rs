@@ -23,9 +23,10 @@ impl Exact {
 }
 
 /// A rate as asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Rate {
     /// As fast as it goes.
+    #[default]
     TopSpeed,
     /// Frames per second: `1.6mpps`.
     Frames(Exact),

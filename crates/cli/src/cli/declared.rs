@@ -6,8 +6,8 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Va
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
-use spec::setting::{Member, Setting, Settings, Shape, each, named};
-use std::ffi::OsString;
+use spec::setting::{Member, Setting, Settings, Shape, Shorthand, each, named};
+use std::ffi::{OsStr, OsString};
 
 /// A job of this kind, and where its result goes.
 #[derive(Debug, Args)]
@@ -34,16 +34,30 @@ fn id(setting: &Setting) -> &'static str {
     setting.option.unwrap_or(setting.name)
 }
 
+/// What clap calls all that says a setting.
+fn ids(setting: &Setting) -> impl Iterator<Item = &'static str> {
+    let shorthands = setting.shorthands.iter().map(|shorthand| shorthand.option);
+    setting.is_typed().then(|| id(setting)).into_iter().chain(shorthands)
+}
+
 impl<T: Settings> Args for Asked<T> {
     fn augment_args(command: Command) -> Command {
         // Others are named by their paths.
-        let ids =
-            |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path)).map(id);
+        let others = |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path));
         let mut all = Vec::new();
         each(T::MEMBERS, &mut |_, setting| {
-            let arg = argument(setting, T::MEMBERS);
-            let arg = arg.conflicts_with_all(ids(setting.excludes));
-            all.push(ids(setting.needs).fold(arg, Arg::requires));
+            if setting.is_typed() {
+                let arg = argument(setting, T::MEMBERS);
+                let arg = arg.conflicts_with_all(others(setting.excludes).flat_map(ids));
+                all.push(others(setting.needs).map(id).fold(arg, Arg::requires));
+            }
+            for shorthand in setting.shorthands {
+                let arg = stands_for(shorthand, setting, T::MEMBERS);
+                let same = ids(setting).filter(|id| *id != shorthand.option);
+                let excluded = setting.excludes.iter().chain(shorthand.excludes);
+                let excluded = excluded.filter_map(|path| named(T::MEMBERS, path)).flat_map(ids);
+                all.push(arg.conflicts_with_all(same.chain(excluded)));
+            }
         });
         command.args(all)
     }
@@ -53,20 +67,40 @@ impl<T: Settings> Args for Asked<T> {
     }
 }
 
+/// Its help: what it does, and in few words, if those are declared.
+fn helped(arg: Arg, text: &'static str, brief: Option<&'static str>, all: &'static [Member]) -> Arg {
+    let text = wording::in_help(text, all).into_owned();
+    let text = text.strip_suffix('.').map(str::to_owned).unwrap_or(text);
+    match brief {
+        Some(brief) => arg.help(wording::in_help(brief, all).into_owned()).long_help(text),
+        None => arg.help(text),
+    }
+}
+
+/// The option that stands for one of a setting's values.
+fn stands_for(shorthand: &'static Shorthand, of: &'static Setting, all: &'static [Member]) -> Arg {
+    let arg = Arg::new(shorthand.option).long(shorthand.option);
+    let arg = helped(arg, shorthand.text, shorthand.brief, all);
+    let arg = shorthand.heading.into_iter().fold(arg, Arg::help_heading);
+    let Some(value) = shorthand.value else { return arg.action(ArgAction::SetTrue) };
+    arg.value_name(value).value_parser(move |text: &str| {
+        let meant = shorthand.means.replace("{}", text);
+        let read = of.takes(OsStr::new(&meant)).map_err(|bad| bad.replace(&meant, text));
+        read.map(|()| OsString::from(meant))
+    })
+}
+
 /// The option of a setting.
 fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
-    let text = wording::in_help(setting.text, all).into_owned();
-    let text = text.strip_suffix('.').map(str::to_owned).unwrap_or(text);
-    let arg = match setting.brief {
-        Some(brief) => Arg::new(id(setting)).help(brief).long_help(text),
-        None => Arg::new(id(setting)).help(text),
-    };
+    let arg = helped(Arg::new(id(setting)), setting.text, setting.brief, all);
     let arg = match setting.option {
         Some(option) => arg.long(option).aliases(setting.aliases),
         None => arg,
     };
     let arg = setting.short.into_iter().fold(arg, Arg::short);
-    let arg = setting.heading.into_iter().fold(arg, Arg::help_heading);
+    // What stands by itself stands above all headings.
+    let heading = setting.heading.filter(|_| setting.option.is_some());
+    let arg = heading.into_iter().fold(arg, Arg::help_heading);
     let arg =
         arg.hide_short_help(setting.rare).allow_hyphen_values(setting.hyphens).required(setting.required);
     let arg = if setting.is_path { arg.value_hint(ValueHint::FilePath) } else { arg };
@@ -87,23 +121,47 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
 fn parser(setting: &'static Setting) -> ValueParser {
     let words = (setting.words)();
     if !words.is_empty() {
-        let word = |word: &'static str| {
+        let mut meanings = (setting.meanings)().into_iter();
+        let word = move |word: &'static str| {
             let others = setting.other_words.iter().filter(|(_, means)| *means == word);
-            PossibleValue::new(word).aliases(others.map(|(other, _)| *other))
+            let value = PossibleValue::new(word).aliases(others.map(|(other, _)| *other));
+            let meaning = meanings.next().map(|meaning| meaning.trim_end_matches('.'));
+            meaning.into_iter().fold(value, PossibleValue::help)
         };
         use clap::builder::TypedValueParser as _;
-        return ValueParser::new(PossibleValuesParser::new(words.into_iter().map(word)).map(|typed| {
-            let means = setting.other_words.iter().find(|(other, _)| *other == typed);
-            OsString::from(means.map_or(typed.as_str(), |(_, word)| word))
-        }));
+        return ValueParser::new(
+            PossibleValuesParser::new(words.into_iter().map(word))
+                .map(|typed| OsString::from(setting.meant(&typed))),
+        );
     }
     if setting.is_path {
         return ValueParser::new(OsStringValueParser::new());
     }
     ValueParser::new(move |text: &str| {
-        let text = OsString::from(text);
+        let text = OsString::from(setting.meant(text));
         setting.takes(&text).map(|()| text)
     })
+}
+
+/// What was typed of a setting, and as which option. What was not typed is left to the job's own defaults.
+fn typed(setting: &'static Setting, matches: &ArgMatches) -> Vec<(&'static str, OsString)> {
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let values = |id: &str| matches.get_many::<OsString>(id).into_iter().flatten().cloned();
+    let own = Some(id(setting)).filter(|id| setting.is_typed() && given(id));
+    let mut all = Vec::new();
+    match own {
+        Some(id) if setting.shape == Shape::Flag => all.push((id, OsString::new())),
+        Some(id) => all.extend(values(id).map(|value| (id, value))),
+        None => {}
+    }
+    for Shorthand { option, value, means, .. } in setting.shorthands {
+        match value {
+            _ if !given(option) => {}
+            Some(_) => all.extend(values(option).map(|value| (*option, value))),
+            None => all.push((*option, OsString::from(means))),
+        }
+    }
+    all
 }
 
 impl<T: Settings> FromArgMatches for Asked<T> {
@@ -116,16 +174,7 @@ impl<T: Settings> FromArgMatches for Asked<T> {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         let mut wrong = None;
         each(T::MEMBERS, &mut |path, setting| {
-            let id = id(setting);
-            // What was not typed is left to the job's own defaults.
-            if matches.value_source(id) != Some(ValueSource::CommandLine) {
-                return;
-            }
-            let values: Vec<OsString> = match setting.shape {
-                Shape::Flag => vec![OsString::new()],
-                _ => matches.get_many::<OsString>(id).into_iter().flatten().cloned().collect(),
-            };
-            for value in values {
+            for (id, value) in typed(setting, matches) {
                 if let Some(Err(bad)) = self.0.put(path, &value) {
                     wrong.get_or_insert_with(|| {
                         Error::raw(ErrorKind::ValueValidation, format!("{id}: {bad}\n"))

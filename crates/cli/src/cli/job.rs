@@ -1,13 +1,13 @@
 //! From what was typed to a job: the one place that knows both.
 
 use super::plugin::ByPlugin;
-use super::{Measure, Metering, Output, Pace, Replay, Send, Shape, Through, TwoSides};
+use super::{Measure, Output, Replay, Send};
 use super::{
     clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, impair::Impair, live::Live,
     search::Trial,
 };
 use clap::Subcommand;
-use spec::{Link, Sign};
+use spec::Link;
 
 /// The commands that are jobs as they stand.
 #[derive(Debug, Subcommand)]
@@ -42,8 +42,8 @@ impl Typed {
     /// The packet or scenario that was typed, of a kind that has one.
     pub fn what(&self) -> Option<&str> {
         match self {
-            Typed::Send(args) => args.what.as_deref(),
-            Typed::Trial(args) => args.bench.what.as_deref(),
+            Typed::Send(args) => Some(&*args.asked.0.what).filter(|what| !what.is_empty()),
+            Typed::Trial(args) => args.asked.0.bench.what.as_deref(),
             _ => None,
         }
     }
@@ -51,7 +51,7 @@ impl Typed {
     /// What was typed for the way back.
     pub fn back(&self) -> Option<&str> {
         match self {
-            Typed::Trial(args) => args.bench.back.as_deref(),
+            Typed::Trial(args) => args.asked.0.bench.back.as_deref(),
             _ => None,
         }
     }
@@ -59,7 +59,7 @@ impl Typed {
     /// The captures that were typed, of a kind that reads some.
     pub fn captures(&self) -> &[std::path::PathBuf] {
         match self {
-            Typed::Replay(args) => &args.files,
+            Typed::Replay(args) => &args.asked.0.captures,
             Typed::Live(args) => std::slice::from_ref(&args.file),
             Typed::Probe(args) => &args.asked.0.captures,
             _ => &[],
@@ -70,7 +70,7 @@ impl Typed {
     pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
         match self {
             Typed::Send(args) => Some(&mut args.by_plugin),
-            Typed::Trial(args) => Some(&mut args.bench.by_plugin),
+            Typed::Trial(args) => Some(&mut args.ports.by_plugin),
             _ => None,
         }
     }
@@ -101,11 +101,6 @@ pub fn links(on: Vec<String>, measure: Vec<String>) -> Vec<Link> {
     (0..pairs).map(|_| Link { on: on.next(), measure: measure.next() }).collect()
 }
 
-/// Which ports send to which.
-pub fn pattern(mesh: bool) -> spec::Pattern {
-    if mesh { spec::Pattern::Mesh } else { spec::Pattern::Pairs }
-}
-
 /// Of two sides both, if there is anything of the second.
 fn two_sides(first: Link, second: Link) -> Vec<Link> {
     let mut links = vec![first, second];
@@ -115,88 +110,15 @@ fn two_sides(first: Link, second: Link) -> Vec<Link> {
     links
 }
 
-impl Through {
-    /// As a job has it, and what it asks to be allowed.
-    pub fn parts(self) -> (spec::Through, Vec<String>) {
-        let Through { engine, calibration, cores, core, tx_timestamps, yes_disrupt } = self;
-        let core = core.map(spec::Cores::one);
-        (spec::Through { engine, calibration, cores: core.or(cores), tx_timestamps }, yes_disrupt)
-    }
-}
-
-impl Metering {
-    /// As a job has it: whether frames come back, and how they are measured.
-    fn parts(self) -> (bool, spec::Meter) {
-        let Metering {
-            round_trip,
-            stream_histograms,
-            clock,
-            check_content,
-            meter,
-            timestamps,
-            pass,
-            capture,
-        } = self;
-        // Without a file there is none.
-        let capture = Some(capture.0).filter(|capture| !capture.file.as_os_str().is_empty());
-        let stream_histograms = Some(stream_histograms);
-        (
-            round_trip,
-            spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content, pass, capture },
-        )
-    }
-}
-
 impl Send {
     /// The job, and where its result goes.
     pub fn job(self) -> (spec::Job, Output) {
-        let Send {
-            what,
-            by_plugin,
-            interface,
-            measure,
-            lab,
-            mesh,
-            shape,
-            pace,
-            through,
-            metering,
-            sign,
-            no_sign,
-            resolve,
-            output,
-        } = self;
-        let Shape { size, seed } = shape;
-        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
-        let (round_trip, meter) = metering.parts();
-        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let Send { asked, by_plugin, interface, measure, lab, output } = self;
         let job = spec::Send {
-            what: what.unwrap_or_default(),
             plugin: by_plugin.job(),
             links: links(interface, measure),
-            pattern: pattern(mesh),
-            lab: lab.asked(None),
-            size,
-            seed,
-            sign: match (sign, no_sign) {
-                (true, _) => Sign::Always,
-                (_, true) => Sign::Never,
-                _ => Sign::Auto,
-            },
-            rate: if topspeed { "top".parse().ok() } else { rate },
-            duration,
-            count,
-            catch_up,
-            spin,
-            no_real_time,
-            engine,
-            calibration,
-            cores,
-            tx_timestamps,
-            round_trip,
-            meter,
-            resolve,
-            yes_disrupt,
+            lab: lab.put(asked.0.lab),
+            ..asked.0
         };
         (job.into(), output)
     }
@@ -205,67 +127,11 @@ impl Send {
 impl Replay {
     /// The job, and where its result goes.
     pub fn job(self) -> (spec::Job, Output) {
-        let Replay {
-            files,
-            interface,
-            measure,
-            lab,
-            two,
-            write,
-            speed,
-            pace,
-            loops,
-            preload,
-            stream,
-            unique_ip,
-            sign,
-            oversize,
-            skip_corrupt,
-            through,
-            metering,
-            output,
-            loss,
-            loss_seed,
-            edits,
-        } = self;
-        let TwoSides { on2, sides, only_side, measure2 } = two;
-        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
-        let (round_trip, meter) = metering.parts();
-        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
-        let edits = edits.0;
+        let Replay { asked, interface, measure, lab, on2, measure2, output } = self;
         let job = spec::Replay {
-            captures: files,
             links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
-            sides,
-            lab: lab.asked(None),
-            only_side,
-            write,
-            speed,
-            rate: if topspeed { "top".parse().ok() } else { rate },
-            duration,
-            count,
-            catch_up,
-            spin,
-            no_real_time,
-            loops,
-            preload: match (preload, stream) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            },
-            unique_ip,
-            sign: if sign { Sign::Always } else { Sign::Auto },
-            oversize,
-            skip_corrupt,
-            loss: loss.map(|share| spec::Loss { share, seed: Some(loss_seed) }),
-            engine,
-            calibration,
-            cores,
-            tx_timestamps,
-            round_trip,
-            meter,
-            edits: (edits != spec::Edits::default()).then_some(edits),
-            yes_disrupt,
+            lab: lab.put(asked.0.lab),
+            ..asked.0
         };
         (job.into(), output)
     }

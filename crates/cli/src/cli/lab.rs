@@ -3,7 +3,7 @@
 use super::{readable, word};
 use ::lab::Loss;
 use clap::{Args, ValueHint};
-use spec::{Dut, Faults, Written};
+use spec::{Dut, Faults};
 use std::ffi::OsString;
 use traffic::Rate;
 use traffic::rate::parse_count;
@@ -57,45 +57,24 @@ pub struct Lab {
     pub command: Vec<OsString>,
 }
 
-/// A lab of a verb's own.
+/// What is typed of a verb's own lab in a way of its own.
 #[derive(Debug, Clone, Default, Args)]
+#[command(mut_arg("lab-loss", |loss| loss.value_parser(loss_of)))]
 pub struct OwnLab {
-    /// Do it in a lab of its own: two hosts, and a device between them if one is asked for, gone when this ends (docs/lab.md).
-    #[arg(long)]
-    pub lab: bool,
-    /// What stands in the lab: a bridge or a router. Default: one cable; with a limit or a loss, for trials and searches a router,
-    /// for send and replay a bridge that learns nothing, so that both directions of a capture pass.
-    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
-    pub lab_dut: Option<Dut>,
-    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
-    #[arg(long, value_name = "RATE", requires = "lab")]
-    pub lab_bottleneck: Option<Written<Rate>>,
-    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_queue: Option<Written<u64>>,
-    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_burst: Option<Written<u64>>,
-    /// What the device in the lab loses, evenly: 1%, 1/1000.
-    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
-    pub lab_loss: Option<String>,
     /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
     /// ('delay 500us loss 1%', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
+    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab-dut", "lab-bottleneck", "lab-loss"])]
     pub lab_impair: Option<Faults>,
 }
 
 impl OwnLab {
-    /// As a job has it, with so many ports.
-    pub fn asked(self, ports: Option<u32>) -> Option<spec::Lab> {
-        self.lab.then_some(spec::Lab {
-            dut: self.lab_dut,
-            bottleneck: self.lab_bottleneck,
-            queue: self.lab_queue,
-            burst: self.lab_burst,
-            loss: self.lab_loss,
-            impair: self.lab_impair,
-            ports,
-        })
+    /// With the rest of the lab.
+    pub fn put(self, lab: Option<spec::Lab>) -> Option<spec::Lab> {
+        lab.map(|lab| spec::Lab { impair: self.lab_impair, ..lab })
     }
+}
+
+/// What a device loses, as it was typed.
+fn loss_of(text: &str) -> Result<OsString, String> {
+    readable::<Loss>(text).map(OsString::from)
 }

@@ -1,5 +1,6 @@
 //! `netdyno search socket-buffer` and `netdyno search transactions`: searches between two endpoints.
 
+use super::declared::Asked;
 use super::lab::OwnLab;
 use super::{Output, explained_word, word};
 use clap::{Args, ValueHint};
@@ -16,7 +17,9 @@ pub struct Between {
     #[arg(value_name = "HOST", required_unless_present_any = ["lab", "resume"], conflicts_with = "lab")]
     pub host: Option<String>,
     #[command(flatten)]
-    pub lab: OwnLab,
+    pub in_lab: Asked<spec::InLab>,
+    #[command(flatten)]
+    pub own_lab: OwnLab,
     /// Only this Internet protocol: 4 or 6.
     #[arg(long, value_name = "VERSION", default_value = "any", value_parser = word::<Family>())]
     pub family: Family,
@@ -156,7 +159,7 @@ pub struct Transactions {
 
 impl Between {
     fn parts(self, test: EndpointTest) -> (spec::Endpoint, Option<spec::Lab>, Option<PathBuf>, Output) {
-        let lab = self.lab.asked(None);
+        let lab = self.own_lab.put(self.in_lab.0.lab);
         let endpoint = spec::Endpoint {
             test,
             host: self.host.unwrap_or_default(),

@@ -102,9 +102,9 @@ struct Crafted {
 }
 
 fn expression(args: &Craft, text: &str) -> Result<Crafted> {
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let seed = args.shape.0.seed.unwrap_or_else(shared::draw_seed);
     let options = Options {
-        size: args.shape.size.as_deref().cloned(),
+        size: args.shape.0.size.as_deref().cloned(),
         seed,
         signature: args.sign.then_some(0),
         name: String::new(),
@@ -118,17 +118,17 @@ fn expression(args: &Craft, text: &str) -> Result<Crafted> {
     };
     let program = program.with_schedule(schedule);
     let count = args.count.unwrap_or(1);
-    Ok(Crafted { program, count, duration: None, seed, drawn: args.shape.seed.is_none() })
+    Ok(Crafted { program, count, duration: None, seed, drawn: args.shape.0.seed.is_none() })
 }
 
 /// What a plugin makes. Where neither it nor the command says how fast, without times.
 fn by_plugin(args: &Craft, plugged: &Plugged) -> Result<Crafted> {
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let seed = args.shape.0.seed.unwrap_or_else(shared::draw_seed);
     let scenario = plugged.scenario(seed)?;
     let rate = scenario.wants_rate().then_some(Rate::TopSpeed);
     let mut own = args.clone();
-    own.shape.seed = Some(seed);
-    let drawn = args.shape.seed.is_none();
+    own.shape.0.seed = Some(seed);
+    let drawn = args.shape.0.seed.is_none();
     let crafted = Crafted { drawn, ..self::scenario(&own, &scenario, rate)? };
     plugged.plugin.judge(&crafted.program)?;
     Ok(crafted)
@@ -136,10 +136,10 @@ fn by_plugin(args: &Craft, plugged: &Plugged) -> Result<Crafted> {
 
 /// Frames that a plugin yields one by one.
 fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
-    if args.shape.size.is_some() {
+    if args.shape.0.size.is_some() {
         bail!("--size: this plugin's frames are as long as it makes them: leave it out");
     }
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let seed = args.shape.0.seed.unwrap_or_else(shared::draw_seed);
     let mut source = plugged.frames(seed, args.sign)?;
     let paced = args.rate.is_some();
     if let Some(rate) = args.rate {
@@ -165,17 +165,17 @@ fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
         }
     }
     let job = Job { count: Some(count), ..Job::of(source) };
-    write(args, job, longest, paced, args.shape.seed.is_none().then_some(seed))
+    write(args, job, longest, paced, args.shape.0.seed.is_none().then_some(seed))
 }
 
 fn scenario(args: &Craft, scenario: &Scenario, otherwise: Option<Rate>) -> Result<Crafted> {
     let context = Context {
         sign: if args.sign { Sign::All } else { Sign::No },
         rate: args.rate.or(otherwise),
-        size: args.shape.size.as_deref().cloned(),
+        size: args.shape.0.size.as_deref().cloned(),
         ..Context::default()
     };
-    let made = what::scenario(scenario, args.shape.seed, context, None, &AtomicBool::new(false))?;
+    let made = what::scenario(scenario, args.shape.0.seed, context, None, &AtomicBool::new(false))?;
     let total = made.total();
     let compiled = made.compiled;
     for plan in &compiled.flows {
@@ -187,6 +187,6 @@ fn scenario(args: &Craft, scenario: &Scenario, otherwise: Option<Rate>) -> Resul
     let Some(count) = count.or(duration.map(|_| u64::MAX)) else {
         bail!("how many frames? This scenario does not end: give --count");
     };
-    let drawn = args.shape.seed.is_none() && scenario.seed().is_none();
+    let drawn = args.shape.0.seed.is_none() && scenario.seed().is_none();
     Ok(Crafted { program: compiled.program, count, duration, seed: made.seed, drawn })
 }

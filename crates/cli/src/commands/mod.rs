@@ -70,10 +70,11 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         }
         Command::Synth(args) => synth::run(args),
         Command::Search(mut args) => {
-            if let Some(bench) = args.kind.bench() {
+            if let Some(common) = args.kind.common() {
+                let bench = &common.asked.0.bench;
                 crate::hints::check(bench.what.as_deref())?;
                 crate::hints::check(bench.back.as_deref())?;
-                bench.by_plugin.find()?;
+                common.ports.by_plugin.find()?;
             }
             jobs::search(args.kind)
         }

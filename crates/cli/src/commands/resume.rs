@@ -60,6 +60,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use clap::{CommandFactory, Parser};
+    use spec::setting::{Settings as _, each};
 
     fn kind(words: &str) -> Job {
         match Cli::try_parse_from(words.split(' ')).expect("a command line").command {
@@ -105,30 +106,39 @@ mod tests {
         assert!(job::in_full(&error).contains("earlier version"), "{error:#}");
     }
 
-    /// Whoever adds an option to `search` says here that a foreign file may give it: it neither runs anything, nor lifts a
-    /// guard, nor writes anywhere. Else it belongs to [`spec::Consent`], or to `Output`, which is never taken from the file.
+    /// Whoever adds a setting of `search` declares whether it needs consent, and crate `spec` holds that it is asked for then. The
+    /// options beside those are harmless in a foreign file: they neither run anything, nor lift a guard, nor write anywhere. Else they
+    /// belong to [`spec::Consent`], or to `Output`, which is never taken from the file.
     #[test]
     fn every_option_of_a_search_is_known_to_be_harmless_or_asked_for_again() {
         // A plugin has no access to this host.
-        const HARMLESS: &str = "what plugin plugin-config set on measure both-ways back gateway lab lab-dut lab-bottleneck lab-queue lab-burst \
-            lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
-            timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions mesh ports \
-            step throughput active-timeout cache collect confirm format idle-timeout order packets-per-flow probe rates host test buffers \
-            enough confidence iterations percentile p99 below burst rate request response parallel nodelay congestion dscp \
-            busy-poll remote-cores from device family token-file spin method receive-method gso gro";
+        const HARMLESS: &str = "plugin plugin-config set on measure lab-impair ports \
+            host test buffers enough confidence iterations percentile p99 below burst request response parallel nodelay congestion dscp \
+            busy-poll remote-cores from device family token-file spin receive-method gso gro";
         const TAKEN_FROM_NOW: &str =
             "continue json csv get json-lines report quiet verbose print-job tui metrics metrics-name";
+        let mut declared = std::collections::BTreeMap::new();
+        let searches = spec::Find::SETTINGS.iter().map(|(_, members)| *members);
+        for members in searches.chain([spec::Search::MEMBERS]) {
+            each(members, &mut |_, setting| {
+                let by_itself = setting.is_typed().then(|| setting.option.unwrap_or(setting.name));
+                let shorthands = setting.shorthands.iter().map(|shorthand| shorthand.option);
+                for name in by_itself.into_iter().chain(shorthands) {
+                    *declared.entry(name).or_insert(false) |= setting.consent;
+                }
+            });
+        }
         let cli = Cli::command();
         let search = cli.find_subcommand("search").expect("search");
-        let mut asked_again = Vec::new();
+        let mut asked_again = std::collections::BTreeSet::new();
         for argument in search.get_subcommands().flat_map(clap::Command::get_arguments) {
             let name = argument.get_long().unwrap_or(argument.get_id().as_str());
-            let known = HARMLESS.split_whitespace().chain(TAKEN_FROM_NOW.split_whitespace());
-            if !known.clone().any(|known| known == name) && !asked_again.contains(&name.to_owned()) {
-                asked_again.push(name.to_owned());
+            let mut harmless = HARMLESS.split_whitespace().chain(TAKEN_FROM_NOW.split_whitespace());
+            let is_harmless = harmless.any(|known| known == name) || declared.get(name) == Some(&false);
+            if !is_harmless {
+                asked_again.insert(name.to_owned());
             }
         }
-        asked_again.sort();
-        assert_eq!(asked_again, ["command", "yes-disrupt"]);
+        assert_eq!(asked_again.into_iter().collect::<Vec<_>>(), ["command", "yes-disrupt"]);
     }
 }

@@ -49,7 +49,7 @@ fn carry_out(
     (told, seed): (report::Source, Option<u64>),
     session: Session,
 ) -> Result<Report> {
-    let pace = Pace::from(job.pace());
+    let pace = Pace::from(job);
     shared::check_pace(&pace)?;
     let link = job.links.first();
     let sending = link.and_then(|link| link.on.as_deref());

@@ -186,7 +186,7 @@ impl Settings {
     /// # Errors
     /// Which setting cannot be, or contradicts another.
     pub fn of_job(job: Replay, consent: &Consent) -> Result<Settings> {
-        let (pace, through) = (job.pace(), job.through());
+        let (pace, through) = (Pace::from(&job), job.through());
         let mut links = job.links.into_iter();
         let (first, second) = (links.next().unwrap_or_default(), links.next().unwrap_or_default());
         let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("`.sides`")?;
@@ -213,7 +213,7 @@ impl Settings {
             lab: job.lab,
             write: job.write,
             speed: job.speed.map(spec::Written::into_value),
-            pace: pace.into(),
+            pace,
             loops: job.loops,
             preload: job.preload == Some(true),
             stream: job.preload == Some(false),
@@ -453,7 +453,7 @@ fn idle_settings(settings: &Settings, loops: Option<u64>) -> Warnings {
     if settings.unique_every.is_some() && loops == Some(1) {
         warnings.add(
             Code::SettingWithoutEffect,
-            ("`.unique_ip` changes addresses from the second pass on, and there is only one", "add `.loops`"),
+            ("`.unique_ip` changes addresses from the second pass on, and there is only one", "add `.loop`"),
         );
     }
     warnings
@@ -772,7 +772,7 @@ fn write(
     let looped = settings.loops.unwrap_or(u64::from(settings.pace.duration.is_none()));
     if looped == 0 && job.count.is_none() && !timed {
         bail!(
-            "a file cannot take frames without end: give `.count` or `.loops`, or `.duration` with a `.rate`"
+            "a file cannot take frames without end: give `.count` or `.loop`, or `.duration` with a `.rate`"
         );
     }
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;

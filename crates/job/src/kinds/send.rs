@@ -44,7 +44,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
 
 /// From and to these places, or those that are named.
 fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Report> {
-    let pace = Pace::from(args.pace());
+    let pace = Pace::from(args);
     shared::check_pace(&pace)?;
     let through = Through::of(args.through(), &session.consent);
     let what = What::of_job(&args.what, args.plugin.as_ref())?;

@@ -64,19 +64,25 @@ fn speed(place: &Place) -> Option<u64> {
     Some(if place.is_virtual() { stated.max(engine::pacer::UNKNOWN_LINK) } else { stated })
 }
 
-impl From<spec::Pace> for Pace {
-    fn from(asked: spec::Pace) -> Pace {
-        let spec::Pace { rate, duration, count, catch_up, spin, no_real_time } = asked;
-        Pace {
-            rate: rate.as_deref().copied(),
-            duration: duration.as_deref().copied(),
-            count: count.as_deref().copied(),
-            catch_up,
-            spin,
-            no_real_time,
+/// Of those that have that part.
+macro_rules! pace_of {
+    ($($job:ty),+) => {$(
+        impl From<&$job> for Pace {
+            fn from(asked: &$job) -> Pace {
+                Pace {
+                    rate: asked.rate.as_deref().copied(),
+                    duration: asked.duration.as_deref().copied(),
+                    count: asked.count.as_deref().copied(),
+                    catch_up: asked.catch_up,
+                    spin: asked.spin,
+                    no_real_time: asked.no_real_time,
+                }
+            }
         }
-    }
+    )+};
 }
+
+pace_of!(spec::Send, spec::Replay);
 
 /// The second side of a capture, and how it is told apart.
 #[derive(Debug, Clone, Default)]

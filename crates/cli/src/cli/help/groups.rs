@@ -97,36 +97,24 @@ pub const ORDER: [&str; 10] =
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("", "Output", "report json csv get json-lines tui metrics metrics-name quiet verbose print-job"),
     ("", "Expert", "yes-disrupt"),
-    ("", "Lab", "lab lab-dut lab-bottleneck lab-queue lab-burst lab-loss lab-impair ports"),
-    (
-        "",
-        "Expert",
-        "calibration core tx-timestamps catch-up spin stream-histograms clock meter timestamps streams no-real-time \
-         no-learning loss-seed busy-poll remote-cores",
-    ),
+    ("", "Lab", "lab lab-impair ports"),
+    ("", "Expert", "spin no-real-time busy-poll remote-cores"),
     (
         "send replay craft trial search",
         "Traffic",
-        "on on2 sides only-side collect mesh both-ways back gateway test buffers size packets-per-flow order format seed sign \
-         no-sign resolve unique-ip preload stream oversize skip-corrupt loss write show plugin set plugin-config command \
-         family token-file parallel request response burst receive-method gso gro nodelay congestion dscp from device",
+        "on on2 gateway test buffers size seed sign write show plugin set plugin-config family token-file parallel request \
+         response burst receive-method gso gro nodelay congestion dscp from device",
     ),
     (
         "search",
         "Search",
-        "method axis goal precision max min rates trial-duration short warm-up p99 below percentile enough throughput \
-         max-flows max-burst step repetitions confirm confidence iterations retries floor probe cache idle-timeout \
-         active-timeout continue",
+        "method precision max min trial-duration warm-up p99 below percentile enough repetitions confirm confidence \
+         iterations retries continue",
     ),
     ("craft", "Traffic", "count rate"),
     ("trial", "Measure", "goal floor retries warm-up"),
-    ("send replay trial search", "Rate", "rate topspeed speed duration count loop cores engine"),
-    (
-        "send replay trial search",
-        "Measure",
-        "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
-         capture-files capture-count capture-only capture-around",
-    ),
+    ("search", "Rate", "rate cores"),
+    ("send replay trial search", "Measure", "measure measure2"),
     ("impair", "Expert", "fault-seed buffer"),
     (
         "endpoint",
@@ -149,26 +137,18 @@ const OPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Options of the other groups that `-h` leaves out.
-const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-count capture-only capture-around \
-    metrics-name lab-queue lab-burst cork batch only-side";
+const RARE: &str = "metrics-name cork batch";
 
 /// Of which verbs (of all), which option, and what `-h` says of it.
 const BRIEF: &[(&str, &str, &str)] = &[
     (
-        "send craft",
+        "craft",
         "what",
         "A packet, such as 'ipv4(src=10.0.0.0/16)/udp(dport=53)' (docs/expressions.md), or a scenario FILE.yaml",
     ),
-    (
-        "trial search",
-        "what",
-        "A packet, such as 'ipv4/udp(dport=53)'. Default: UDP between 198.18.0.0/15 (RFC 2544)",
-    ),
-    ("send replay search trial", "rate", "10kpps, 500mbps, 40% (of the link), 100kfps (new flows), top"),
-    ("send craft", "size", "Frame size with FCS: 64, 64..1518, random(64..1518), imix, 64:7,1518:1"),
-    ("trial search", "size", "Frame sizes with FCS, one after the other: 64,512,1518, rfc2544, imix"),
-    ("", "engine", "How frames leave: the fastest that is possible here, or one of these"),
-    ("send replay trial search", "cores", "Send with several cores: how many (4), or which CPUs (0-3,6)"),
+    ("search trial", "rate", "10kpps, 500mbps, 40% (of the link), 100kfps (new flows), top"),
+    ("search", "size", "Frame sizes with FCS, one after the other: 64,512,1518, rfc2544, imix"),
+    ("search", "cores", "Send with several cores: how many (4), or which CPUs (0-3,6)"),
     ("", "report", "Write a page with plots, report.html, result.json and CSV into this folder"),
     ("", "json", "Print the result as one JSON object"),
     ("", "json-lines", "Print how the run stands as a line of JSON each second"),
@@ -178,8 +158,6 @@ const BRIEF: &[(&str, &str, &str)] = &[
     ("", "tui", "Show the run full-screen while it lasts (docs/screen.md)"),
     ("", "print-job", "Do nothing but print the job, a file for `netdyno run`"),
     ("", "lab", "Do it in a lab of its own: two hosts, and a device if one is asked for"),
-    ("", "lab-dut", "What stands in the lab"),
-    ("", "lab-bottleneck", "The most that the device in the lab forwards: 200mbps"),
     ("", "lab-impair", "Put a device with known faults into the lab: 'delay 500us loss 1%'"),
     ("send trial search craft", "plugin", "Have a plugin say what to send (`netdyno plugin list`)"),
     ("send trial search craft", "set", "Set an option of the plugin: dst_ip=10.0.0.1"),
@@ -189,13 +167,6 @@ const BRIEF: &[(&str, &str, &str)] = &[
         "goal",
         "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas",
     ),
-    ("trial search", "floor", "Take this off latencies: device, cable, a time, an earlier result"),
-    ("send replay", "capture", "Capture what arrives into this file (NAME.pcapng; - is standard output)"),
-    ("send replay", "check-content", "Check the payload of each frame against what was sent"),
-    ("send", "resolve", "Find the Ethernet address of the next hop, by ARP or neighbour solicitation"),
-    ("replay", "sides", "Which side sent each frame: auto, cidr=..., port, a cache of tcpprep, files"),
-    ("replay", "unique-ip", "New flows with each loop: addresses change, checksums stay right"),
-    ("replay", "sign", "Sign frames that have room for it, so that --measure tells loss, order and latency"),
     ("endpoint", "confidence", "Repeat until the mean is so sure: 99%,5%"),
     ("endpoint", "rate", "Load of all connections together: 20ktps, 500mbps, 100kpps, 10kcps"),
     ("endpoint", "size", "Bytes of a stream's message, or of a datagram (131072; 1472)"),
