@@ -157,7 +157,7 @@ pub struct Session {
     waiting: usize,
     /// The message that is read.
     current: Current,
-    /// When that came, and the first one, in nanoseconds since 1970; 0: nobody says it.
+    /// When that came, and the first one, by [`Session::at`]; 0: nobody says it.
     now_ns: u64,
     began_ns: u64,
     /// Its messages come over a connection: none is lost, none overtakes another.
@@ -348,8 +348,8 @@ impl Session {
         self.counters.malformed += 1;
     }
 
-    /// It is now so many nanoseconds since 1970: templates and what waits for them have ages, and totals a beginning. Without it
-    /// nothing is too old.
+    /// It is now so many nanoseconds since any moment, by a clock that only goes on: templates and what waits for them have ages, and totals a
+    /// beginning. (Where the time of day was set, all templates would be too old at once.) Without it nothing is too old.
     pub fn at(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         if self.began_ns == 0 {
@@ -555,7 +555,8 @@ impl Session {
             self.counters.asides.unknown_sampling += u64::from(sampling == 0);
             each(&record, &[]);
         }
-        Ok(())
+        // More records than it says it has.
+        if cursor.0.len() >= 48 { Err(Malformed) } else { Ok(()) }
     }
 
     fn v9(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -580,6 +581,8 @@ impl Session {
         let (seconds, number, domain) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
         let body = usize::from(length).checked_sub(16).ok_or(Malformed)?;
         let rest = Cursor(cursor.take(body)?);
+        // A datagram is one message (RFC 7011, 10.3.3): another behind it is not read.
+        let has_more = cursor.0.len() >= 16;
         let head = Head {
             format: Format::Ipfix,
             domain,
@@ -604,7 +607,7 @@ impl Session {
         };
         let holds = Holds { flows, unread, ..Holds::of(flows + options) };
         self.follow(key, number, holds.exported(seconds));
-        read
+        if has_more { Err(Malformed) } else { read }
     }
 
     /// Reads sets.

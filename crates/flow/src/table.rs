@@ -247,6 +247,8 @@ pub struct Counters {
     pub begun: u64,
     /// Records that are over, by [`Ended`]: entry 0 is that of idle ones.
     pub over: [u64; 6],
+    /// The most flows that were under way at once.
+    pub most: u64,
     /// The longest search for a flow, in steps.
     pub longest_search: u32,
 }
@@ -619,6 +621,7 @@ impl Table {
         }
         self.live += 1;
         self.counters.begun += 1;
+        self.counters.most = self.counters.most.max(self.live.into());
         if let Some(ended_ns) = closed {
             self.close(at, uses, packet.at_ns.saturating_add(ended_ns));
         }

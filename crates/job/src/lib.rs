@@ -36,6 +36,7 @@ mod samples;
 pub mod session;
 pub mod sides;
 mod through;
+mod timekeeping;
 mod transport;
 mod trials;
 

@@ -33,8 +33,8 @@ use flow::element;
 use flow::record::{Format, Other, Record};
 use std::net::IpAddr;
 
-/// Bytes of fields without a column that a row keeps; what does not fit is left out. A single one may have 65,535.
-const MOST_OTHERS: usize = 1024;
+/// Bytes of fields without a column that a row keeps; what does not fit is left out ([`Row::is_trimmed`]). A single one may have 65,535.
+pub const MOST_OTHERS: usize = 1024;
 
 /// A record, and what is known beside it.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub struct Row {
     received_ns: u64,
     /// Fields that have no column.
     others: Vec<(element::Number, Vec<u8>)>,
+    /// Some of these had no room.
+    trimmed: bool,
 }
 
 impl Row {
@@ -54,14 +56,20 @@ impl Row {
             |other: &&Other<'_>| record.format == Format::Sflow && element::EXPORTER.contains(&other.number);
         let agent = others.iter().find(is_agent).and_then(|agent| address(agent.bytes));
         let from = agent.unwrap_or(from);
-        let mut left = MOST_OTHERS;
+        let (mut left, mut trimmed) = (MOST_OTHERS, false);
         let fits = others.iter().filter(|other| !is_agent(other)).filter(|other| {
             let fits = left.checked_sub(other.bytes.len());
             left = fits.unwrap_or(left);
+            trimmed |= fits.is_none();
             fits.is_some()
         });
         let others = fits.map(|other| (other.number, other.bytes.to_vec())).collect();
-        Row { record: *record, from, received_ns, others }
+        Row { record: *record, from, received_ns, others, trimmed }
+    }
+
+    /// Were fields left out, because they had no room?
+    pub fn is_trimmed(&self) -> bool {
+        self.trimmed
     }
 }
 

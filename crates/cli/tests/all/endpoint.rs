@@ -67,7 +67,9 @@ fn every_test_over_a_cable_tells_what_both_ends_came_to() {
         let report = net.run(format!("netdyno endpoint {test} {host} {BRIEF}")).ok().json();
         let t = &tested(&report)["transactions"];
         assert!(number(&t["count"]) > 0 && real(&t["per_second"]) > 0.0, "{test}");
-        assert_eq!(number(&t["latency_ns"]["count"]), number(&t["count"]), "{test}");
+        // What is still under way at the end counts if it has waited longest.
+        let timed = number(&t["latency_ns"]["count"]);
+        assert!((number(&t["count"])..=number(&t["count"]) + 8).contains(&timed), "{test}: {timed}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! A sample holds the beginning of a packet, or what a switch read of it, and beside it what the switch knows: VLANs, next hop,
 //! autonomous systems. The record has what each of them says.
 
-use super::{Cursor, Holds, Lent, Malformed, Session, sampled, walk};
+use super::{Cursor, Holds, Lent, Malformed, Session, Verdict, sampled, walk};
 use crate::element::{self, Number};
 use crate::packet::{Frame, Walk};
 use crate::record::{Format, Other, Record, unsigned};
@@ -52,9 +52,14 @@ impl Source {
         Source { last: number, seen: 1, drops }
     }
 
-    fn follow(&mut self, number: u32, drops: u32) -> Step {
+    /// `verdict`: what its datagram is, by its own number. One that came behind later ones, or twice, brings no restart.
+    fn follow(&mut self, number: u32, drops: u32, verdict: Option<Verdict>) -> Step {
         let ahead = number.wrapping_sub(self.last);
         let behind = self.last.wrapping_sub(number);
+        if (64..RESTART).contains(&behind) && matches!(verdict, Some(Verdict::Late | Verdict::Duplicate)) {
+            // Too far back to be remembered. What came late had been missing.
+            return Step { found: verdict == Some(Verdict::Late), ..Step::default() };
+        }
         if behind < 64 {
             // Late, or come twice.
             let found = self.seen & 1 << behind == 0;
@@ -243,7 +248,8 @@ impl Session {
             }
             return;
         };
-        let step = source.follow(number, drops);
+        let verdict = self.current.followed.map(|(_, verdict)| verdict);
+        let step = source.follow(number, drops, verdict);
         asides.missing_samples += u64::from(step.missing);
         asides.missing_samples = asides.missing_samples.saturating_sub(step.found.into());
         asides.dropped_samples += u64::from(step.dropped);

@@ -812,3 +812,23 @@ fn what_begins_as_no_message_is_of_no_exporter() {
         assert!(!is_message(bytes), "{bytes:?}");
     }
 }
+
+/// What a datagram has behind its message is not read, and that is said.
+#[test]
+fn a_datagram_that_holds_more_than_it_says_is_not_read_to_its_end() {
+    let mut v5 = vec![0, 5, 0, 1];
+    v5.resize(24 + 48, 0);
+    let ipfix = [&[0, 10, 0, 16][..], &[0; 12]].concat();
+    for (whole, more, records) in [(&v5, 48, 1), (&ipfix, 16, 0)] {
+        let mut session = Session::new(false);
+        let mut read = |bytes: &[u8]| {
+            session.message(bytes, &mut room(), &mut |_, _| ());
+            (session.counters().records, session.counters().malformed)
+        };
+        assert_eq!(read(whole), (records, 0));
+        let padded = [&whole[..], &[0, 0, 0]].concat();
+        assert_eq!(read(&padded), (2 * records, 0), "padding");
+        let longer = [&whole[..], &vec![0; more]].concat();
+        assert_eq!(read(&longer), (3 * records, 1));
+    }
+}

@@ -37,7 +37,7 @@ pub(super) struct When {
     pub(super) exported_ns: u64,
     /// Its domain was seen to begin.
     pub(super) is_new: bool,
-    /// Now, and the beginning of the session, in nanoseconds since 1970; 0 where nobody says it.
+    /// Now, and the beginning of the session, in nanoseconds by one clock; 0 where nobody says it.
     pub(super) now_ns: u64,
     pub(super) began_ns: u64,
 }

@@ -364,3 +364,18 @@ fn a_record_that_is_full_ends_and_the_next_one_goes_on() {
     assert_eq!(table.counters().over, [0, 0, 0, 1, 0, 2]);
     assert_eq!((Ended::Full.number(), Ended::Idle.number()), (5, 1));
 }
+
+/// A peak of a moment is one, though nobody looked at it.
+#[test]
+fn the_most_flows_at_once_are_counted_when_they_begin() {
+    let mut table = Table::new(Limits { flows: 300, ..limits() });
+    for flow in 0..200 {
+        table.add(&packet(flow, 0, 0x11), &mut |_| ());
+    }
+    table.expire(START + 200 * MS, usize::MAX, &mut |_| ());
+    assert_eq!((table.len(), table.counters().most), (0, 200));
+    for flow in 1000..1400 {
+        table.add(&packet(flow, 300, 0), &mut |_| ());
+    }
+    assert_eq!((table.len(), table.counters().most), (300, 300), "there is room for no more");
+}

@@ -151,7 +151,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     fill_streams(&mut report, &measured);
     report.intervals = intervals(&watched);
     watched.judge(&mut report);
-    passive::judge_count(&mut report, count, measured.totals.frames, "arrived");
+    passive::judge_count(&mut report, count, measured.totals.frames, ("frames", "arrived"));
     Ok(report)
 }
 

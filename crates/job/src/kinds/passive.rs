@@ -43,10 +43,10 @@ pub fn report(command: &'static str, place: &Place, limits: (Option<u64>, Option
     report
 }
 
-/// Says that fewer frames came than were waited for. `what` became of them: "arrived".
-pub fn judge_count(report: &mut Report, wanted: Option<u64>, came: u64, what: &str) {
+/// Says that fewer came than were waited for: what they are ("frames"), and what became of them ("arrived").
+pub fn judge_count(report: &mut Report, wanted: Option<u64>, came: u64, (things, what): (&str, &str)) {
     if let Some(wanted) = wanted.filter(|wanted| came < *wanted) {
-        let said = format!("{came} of the {wanted} frames waited for {what}");
+        let said = format!("{came} of the {wanted} {things} waited for {what}");
         report.result.verdict.fall_short(Code::FewerFrames, said);
     }
 }

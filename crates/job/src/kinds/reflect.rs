@@ -79,7 +79,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
         compare(&mut report, &place, mode, &done, &mut leaving);
     }
     watched.judge(&mut report);
-    passive::judge_count(&mut report, count, done.reflected, "were sent back");
+    passive::judge_count(&mut report, count, done.reflected, ("frames", "were sent back"));
     Ok(report)
 }
 

@@ -109,6 +109,12 @@ impl Opened {
         all.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
+    /// Each that was tried was opened, failed, or was not finished; one that failed in use was opened before.
+    fn adds_up(&self) -> bool {
+        let known = self.opened.saturating_add(self.unfinished);
+        (known..=known.saturating_add(self.failed())).contains(&self.attempts)
+    }
+
     /// Of both.
     #[must_use]
     pub fn plus(&self, other: &Opened) -> Opened {
@@ -205,6 +211,10 @@ pub fn call(calling: &Calling, until: &Until, progress: &Progress, latency: &Lat
         let due = rate.due_by(by.min(start.elapsed()));
         done.unsent = until.count.map_or(due, |count| due.min(count)).saturating_sub(calls.opened.attempts);
     }
+    // One that is open and still in use, or leaves, is among the opened.
+    let connecting = calls.slots.iter().flatten().filter(|call| call.state == State::Connecting);
+    calls.opened.unfinished = connecting.count() as u64;
+    debug_assert!(calls.opened.adds_up(), "{:?}", calls.opened);
     done.bytes = calls.bytes;
     done.count = progress.count();
     done.first = calls.last.map(|_| done.began);
@@ -271,7 +281,6 @@ impl Calls<'_> {
                     && now.saturating_duration_since(at) < LATE
                     && matches!(self.due(start, until, now), Due::Now(_));
                 if (self.under_way == 0 && !begins) || now.saturating_duration_since(at) >= patience {
-                    self.opened.unfinished += self.under_way as u64;
                     return end;
                 }
                 over = Some((end, at));

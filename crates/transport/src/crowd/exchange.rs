@@ -1,10 +1,11 @@
 //! Requests and responses over each of many connections, in a closed or an open loop. Streams only: of datagrams each flow has a thread.
 
 use super::{Crowd, Flags, failed, longest};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, record_waiting};
 use crate::pace::Rate;
 use crate::phase::{self, Done, End, Latency, Progress, Until};
 use crate::stream::{content, ended};
+use histogram::Histogram;
 use rustix::net::{RecvFlags, SendFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -122,8 +123,11 @@ impl Asks<'_> {
         self.crowd.done
     }
 
-    /// What an open loop did not offer, and what waits long at the end.
+    /// What waits long at the end, and what an open loop did not offer.
     fn account(&mut self, end: &End) {
+        let since = self.states.iter().flat_map(|state| state.since.iter().copied());
+        let than = if self.schedule.is_some() { Histogram::p99 } else { Histogram::max };
+        record_waiting(self.latency, since, end, than);
         let Some(rate) = self.schedule else { return };
         let by = self
             .until
@@ -135,16 +139,6 @@ impl Asks<'_> {
         let begun: u64 = self.states.iter().map(|state| state.begun).sum();
         if let Some(first) = self.crowd.done.first_mut() {
             first.unsent = due.saturating_sub(begun);
-        }
-        if matches!(end, End::Time | End::Failed(_)) {
-            let now = Instant::now();
-            let typical = Duration::from_nanos(self.latency.so_far().p99());
-            for due in self.states.iter().flat_map(|state| &state.since) {
-                let waited = now.saturating_duration_since(*due);
-                if waited > typical {
-                    self.latency.record(waited);
-                }
-            }
         }
     }
 

@@ -1,14 +1,15 @@
 //! Who asks, in a closed loop.
 
-use super::{Exchange, TAG, open, take};
+use super::{Exchange, TAG, open, record_waiting, take};
 use crate::phase::{self, Done, End, Latency, Progress, Until};
 use crate::stream::content;
+use histogram::Histogram;
 use rustix::net::SendFlags;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Asks until it is over. Counts transactions that were answered, and their bytes both ways.
 pub fn ask(
@@ -46,13 +47,13 @@ fn stream(
     let mut begun = 0_u64;
     // Bytes that arrived of the response that is next.
     let mut part = 0;
-    let end = loop {
+    let end = 'all: loop {
         while since.len() < most && until.count.is_none_or(|count| begun < count) {
             let now = Instant::now();
             match whole(socket, &asked, SendFlags::empty(), until) {
                 Ok(true) => {}
-                Ok(false) => return done.end(until.over(Instant::now()).unwrap_or(End::Stopped)),
-                Err(error) => return done.end(End::Failed(error)),
+                Ok(false) => break 'all until.over(Instant::now()).unwrap_or(End::Stopped),
+                Err(error) => break 'all End::Failed(error),
             }
             since.push_back(now);
             begun += 1;
@@ -82,6 +83,7 @@ fn stream(
             break end;
         }
     };
+    record_waiting(latency, since, &end, Histogram::max);
     done.end(end)
 }
 
@@ -132,7 +134,7 @@ fn datagrams(
     let mut room = vec![0; response + 1];
     let mut since: VecDeque<(u64, Instant)> = VecDeque::with_capacity(most);
     let mut begun = 0_u64;
-    let end = loop {
+    let end = 'all: loop {
         while since.len() < most && until.count.is_none_or(|count| begun < count) {
             if exchange.is_tagged() {
                 tag(&mut asked, begun);
@@ -143,10 +145,10 @@ fn datagrams(
                 Err(error) => {
                     let error = io::Error::from(error);
                     if !phase::is_again(&error) && error.raw_os_error() != Some(libc::ENOBUFS) {
-                        return done.end(End::Failed(error));
+                        break 'all End::Failed(error);
                     }
                     if let Some(end) = until.over(now) {
-                        return done.end(end);
+                        break 'all end;
                     }
                     continue;
                 }
@@ -154,7 +156,7 @@ fn datagrams(
             since.push_back((begun, now));
             begun += 1;
         }
-        let Some((oldest, asked_at)) = since.front().copied() else { break End::Amount };
+        let Some((oldest, _)) = since.front().copied() else { break End::Amount };
         match take(socket, &mut room, exchange.spin) {
             Ok(length) if length == response => {
                 let now = Instant::now();
@@ -165,6 +167,8 @@ fn datagrams(
                     done.add(request + response, now);
                     progress.add(request + response);
                 }
+                // Answers to others do not keep a lost one in flight.
+                give_up(&mut since, now, exchange.patience, progress);
                 if let Some(end) = until.over(now) {
                     break end;
                 }
@@ -173,16 +177,23 @@ fn datagrams(
             Ok(_) => {}
             Err(error) if phase::is_again(&error) => {
                 let now = Instant::now();
+                give_up(&mut since, now, exchange.patience, progress);
                 if let Some(end) = until.over(now) {
                     break end;
-                }
-                if now.saturating_duration_since(asked_at) >= exchange.patience {
-                    since.pop_front();
-                    progress.lost.fetch_add(1, Relaxed);
                 }
             }
             Err(error) => break End::Failed(error),
         }
     };
+    let waiting = since.into_iter().map(|(_, asked_at)| asked_at);
+    record_waiting(latency, waiting, &end, Histogram::max);
     done.end(end)
+}
+
+/// Requests that were waited for long enough are lost, and make room for others.
+fn give_up(since: &mut VecDeque<(u64, Instant)>, now: Instant, patience: Duration, progress: &Progress) {
+    while since.front().is_some_and(|(_, asked_at)| now.saturating_duration_since(*asked_at) >= patience) {
+        since.pop_front();
+        progress.lost.fetch_add(1, Relaxed);
+    }
 }

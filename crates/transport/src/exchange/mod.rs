@@ -16,10 +16,12 @@ pub use ask::ask;
 pub use each::{Answering, Closing, Connecting, answer_each, ask_each};
 
 use crate::pace::Rate;
+use crate::phase::{End, Latency};
+use histogram::Histogram;
 use rustix::net::RecvFlags;
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Requests and responses, as both ends have to know them.
 #[derive(Debug, Clone)]
@@ -72,6 +74,23 @@ impl Exchange {
 /// Most transactions in flight over one connection.
 pub const MOST_IN_FLIGHT: usize = 65_536;
 const TAG: usize = 8;
+
+/// Of requests in flight at the end, those that have waited longer than `than` of the others count as they stand, since they were sent or,
+/// in an open loop, due: left out, a server that stalled until the end would seem as fast as it was before. Where an amount was done,
+/// nothing is in flight.
+pub(crate) fn record_waiting(
+    latency: &Latency,
+    since: impl IntoIterator<Item = Instant>,
+    end: &End,
+    than: impl Fn(&Histogram) -> u64,
+) {
+    if matches!(end, End::Amount) {
+        return;
+    }
+    let (now, others) = (Instant::now(), Duration::from_nanos(than(&latency.so_far())));
+    let waited = since.into_iter().map(|since| now.saturating_duration_since(since));
+    waited.filter(|waited| *waited > others).for_each(|waited| latency.record(waited));
+}
 
 /// Receives; without sleeping, if it is to spin.
 fn take(socket: &impl AsFd, into: &mut [u8], spin: bool) -> io::Result<usize> {

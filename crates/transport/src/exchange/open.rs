@@ -1,10 +1,11 @@
 //! Who asks, in an open loop: requests are due by a schedule.
 
 use super::ask::{tag, tagged};
-use super::{Exchange, take};
+use super::{Exchange, record_waiting, take};
 use crate::pace::Rate;
 use crate::phase::{self, Done, End, Latency, Progress, Until};
 use crate::stream::content;
+use histogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use std::collections::VecDeque;
@@ -40,6 +41,11 @@ pub(super) fn ask(
         }
         if until.counted(done.count) {
             break End::Amount;
+        }
+        // Looked at each time: where answers to others always are there, nothing is ever waited for.
+        while exchange.datagrams && is_lost(&since, exchange.patience, now) {
+            since.pop_front();
+            progress.lost.fetch_add(1, Relaxed);
         }
         let due = start.checked_add(rate.due(next)).unwrap_or(now);
         let wants = since.len() < most && due <= now && until.count.is_none_or(|count| next < count);
@@ -97,10 +103,6 @@ pub(super) fn ask(
             Err(error) if phase::is_again(&error) => {}
             Err(error) => break End::Failed(error),
         }
-        if exchange.datagrams && is_lost(&since, exchange.patience, now) {
-            since.pop_front();
-            progress.lost.fetch_add(1, Relaxed);
-        }
         if exchange.spin || (wants && !blocked) {
             continue;
         }
@@ -110,9 +112,7 @@ pub(super) fn ask(
         wait(socket, blocked, longest);
     };
     done.unsent = due_by_now(rate, until, start).saturating_sub(next);
-    if matches!(end, End::Time | End::Closed | End::Failed(_)) {
-        record_waiting(latency, &since);
-    }
+    record_waiting(latency, since.into_iter().map(|(_, due, _)| due), &end, Histogram::p99);
     done.end(end)
 }
 
@@ -145,15 +145,6 @@ fn due_by_now(rate: Rate, until: &Until, start: Instant) -> u64 {
     let by = until.deadline.map_or(elapsed, |deadline| deadline.saturating_duration_since(start));
     let due = rate.due_by(by.min(elapsed));
     until.count.map_or(due, |count| due.min(count))
-}
-
-/// Of requests in flight at the end, the ones that have waited long count as they stand: left out, they would be what the
-/// schedule was to show.
-fn record_waiting(latency: &Latency, since: &VecDeque<InFlight>) {
-    let (now, typical) = (Instant::now(), Duration::from_nanos(latency.so_far().p99()));
-    for (_, due, _) in since.iter().filter(|asked| now.saturating_duration_since(asked.1) > typical) {
-        latency.record(now - *due);
-    }
 }
 
 fn wait(socket: &impl AsFd, writable: bool, longest: Duration) {

@@ -101,6 +101,59 @@ fn a_datagram_that_is_lost_is_counted_and_the_next_is_asked() {
     drop(other);
 }
 
+/// A server that answers some requests and then nothing more: what waits for it at the end is not left out.
+#[test]
+fn a_server_that_stalls_until_the_end_is_not_as_fast_as_it_was_before() {
+    for (in_flight, rate) in [(1, None), (4, None), (16, Some(Rate::per_second(1000)))] {
+        let (one, other) = tcp();
+        let exchange = Exchange { in_flight, rate, ..Exchange::new(1, 1) };
+        let latency = Latency::new();
+        let asked = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let stop = Stop::new();
+                let some = Until { count: Some(8), ..Until::lasting(Duration::from_secs(30), &stop) };
+                answer(&other, &Exchange::new(1, 1), &some, &Progress::new())
+            });
+            let until = Until::lasting(Duration::from_millis(300), &Stop::new());
+            ask(&one, &exchange, &until, &Progress::new(), &latency)
+        });
+        assert!(matches!(asked.end, End::Time) && asked.count <= 8, "{asked:?}");
+        // 300 ms are eight answers and what is waited for behind them: one of the nine took a ninth of it at least.
+        let all = latency.so_far();
+        assert!(all.max() > 30_000_000, "{exchange:?}: {} ns of {}", all.max(), all.count());
+    }
+}
+
+/// One request in sixteen is never answered, and the others are at once.
+#[test]
+fn a_lost_datagram_does_not_stay_in_flight_while_others_are_answered() {
+    for rate in [None, Some(Rate::per_second(4000))] {
+        let (one, other) = udp();
+        let patience = Duration::from_millis(40);
+        let exchange = Exchange { datagrams: true, in_flight: 8, rate, patience, ..Exchange::new(8, 8) };
+        let (progress, stop) = (Progress::new(), Stop::new());
+        let until = Until::lasting(Duration::from_millis(500), &Stop::new());
+        let done = std::thread::scope(|scope| {
+            let ends = stop.clone();
+            scope.spawn(move || {
+                other.set_read_timeout(Some(Duration::from_millis(20))).expect("a time");
+                let mut bytes = [0; 8];
+                while !ends.is_set() {
+                    if other.recv(&mut bytes).is_ok() && u64::from_be_bytes(bytes) % 16 != 3 {
+                        other.send(&bytes).expect("sends");
+                    }
+                }
+            });
+            let done = ask(&one, &exchange, &until, &progress, &Latency::new());
+            stop.set();
+            done
+        });
+        let lost = progress.lost.load(std::sync::atomic::Ordering::Relaxed);
+        // For each fifteen that were answered one was not: it is lost by now, or one of eight that are still under way.
+        assert!(done.count / 15 <= lost + 9, "{rate:?}: {lost} lost, {} answered", done.count);
+    }
+}
+
 #[test]
 fn connections_are_made_and_closed_by_whoever_is_to() {
     for (request, response, closing, spin) in [

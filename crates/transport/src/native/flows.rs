@@ -9,7 +9,7 @@ use crate::datagram::{self, Numbered, Sequence, Window};
 use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
 use crate::memory;
 use crate::pace::Rate;
-use crate::phase::{Done, Latency, Progress, Stop, Until, Zerocopy};
+use crate::phase::{Done, End as PhaseEnd, Latency, Progress, Stop, Until, Zerocopy};
 use crate::socket::{Actual, Options};
 use crate::stream::{self, Receive, Send};
 use crate::tcp_info::TcpInfo;
@@ -509,6 +509,7 @@ fn carry_out(
     let scheduled = until.later(manner.began.elapsed());
     let until = if has_a_schedule(&which, manner) { &scheduled } else { until };
     let numbered = Numbered { key: manner.key };
+    let begins = matches!(which, Which::Send | Which::SendAll | Which::Ask | Which::AskAll);
     let done = match (which, sockets.first()) {
         (Which::Send, Some(socket)) => sending(manner).map(|sending| {
             let done = stream::send(socket, &sending, until, progress);
@@ -567,9 +568,20 @@ fn carry_out(
         (Which::Acceptor(acceptor), _) => Ok(vec![crowd::acceptor::serve(&acceptor, until, progress)]),
         _ => Err("a flow without a socket".to_owned()),
     };
-    done.unwrap_or_else(|said| {
+    let done = done.unwrap_or_else(|said| {
         crowd::failed(sockets.len(), &io::Error::new(io::ErrorKind::InvalidInput, said))
-    })
+    });
+    if begins { done.into_iter().map(left_early).collect() } else { done }
+}
+
+/// Who sends or asks ends by itself: a connection that the other end closed before ended too early, and what is counted is of less time
+/// than was asked for.
+fn left_early(done: Done) -> Done {
+    if !matches!(done.end, PhaseEnd::Closed) {
+        return done;
+    }
+    let said = "the other end closed the connection before the test was over";
+    Done { end: PhaseEnd::Failed(io::Error::new(io::ErrorKind::ConnectionAborted, said)), ..done }
 }
 
 fn sending(manner: &Manner) -> Result<stream::Sending, String> {
@@ -584,4 +596,37 @@ fn receiving(manner: &Manner) -> Result<stream::Receiving, String> {
     let rate = manner.rate.map(|bits| Rate::of_bits(bits, size));
     let seldom = !matches!(manner.end.send_method.as_deref(), Some("sendfile" | "splice"));
     Ok(stream::Receiving { rate, seldom, ..stream::Receiving::new(method, size) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_connection_that_the_other_end_closed_before_the_end_is_a_failure() {
+        for which in [Which::Ask, Which::AskAll, Which::Send, Which::SendAll] {
+            let (near, far) = UnixStream::pair().expect("a pair");
+            // Who asks can still do so, and gets the end for an answer; who sends finds nobody.
+            let asks = matches!(which, Which::Ask | Which::AskAll);
+            far.shutdown(if asks { Shutdown::Write } else { Shutdown::Both }).expect("shut");
+            let manner = Manner {
+                end: End::default(),
+                size: 1000,
+                exchange: Exchange::new(1, 1),
+                rate: None,
+                key: 0,
+                began: Instant::now(),
+                until: Until::lasting(Duration::from_secs(30), &Stop::new()),
+                threads: None,
+                window: Window::default(),
+                memory: memory::Reading::default(),
+            };
+            let near = [OwnedFd::from(near)];
+            let done = carry_out(which, &near, &manner, &Progress::new(), &Latency::new());
+            let error = done.first().and_then(|done| done.end.error()).expect("a failure");
+            assert!(error.to_string().contains("closed the connection before"), "{error}");
+        }
+    }
 }

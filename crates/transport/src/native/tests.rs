@@ -107,7 +107,8 @@ fn every_kind_of_test_is_done_one_after_the_other_on_one_connection() {
                 assert_eq!(ours.bytes, theirs.bytes, "{work:?} {datagrams}");
                 assert!(theirs.seconds > 0.0 && outcome.latency.is_empty());
             } else {
-                assert_eq!(ours.count, outcome.latency.count(), "{work:?}");
+                let timed = outcome.latency.count();
+                assert!((ours.count..=ours.count + 2).contains(&timed), "{work:?}: {timed}");
                 assert_eq!(ours.bytes, ours.count * 30);
                 assert!(theirs.count >= ours.count, "{work:?}");
             }

@@ -196,12 +196,12 @@ fn samples_that_are_missing_or_were_dropped_are_counted_for_each_source() {
     ]);
     assert_eq!((counters.asides.missing_samples, counters.asides.dropped_samples), (2, 6));
     let mut source = Source::first(u32::MAX, u32::MAX);
-    assert_eq!(source.follow(2, 1), Step { missing: 2, found: false, dropped: 2 });
-    assert_eq!([0, 0, 1].map(|number| source.follow(number, 1).found), [true, false, true]);
+    assert_eq!(source.follow(2, 1, None), Step { missing: 2, found: false, dropped: 2 });
+    assert_eq!([0, 0, 1].map(|number| source.follow(number, 1, None).found), [true, false, true]);
     // Another beginning: nothing is known of what was between.
-    assert_eq!(source.follow(1 << 30, 9), Step::default());
-    assert_eq!(source.follow(5, 3), Step::default());
-    assert_eq!(source.follow(7, 3), Step { missing: 1, ..Step::default() });
+    assert_eq!(source.follow(1 << 30, 9, None), Step::default());
+    assert_eq!(source.follow(5, 3, None), Step::default());
+    assert_eq!(source.follow(7, 3, None), Step { missing: 1, ..Step::default() });
 }
 
 #[test]
@@ -218,4 +218,23 @@ fn damaged_datagrams_are_no_panic() {
         }
         read_all(&[whole[..at].to_vec()]);
     }
+}
+
+/// A datagram with more samples than are remembered is overtaken by the next one: that is no restart of its source.
+#[test]
+fn samples_of_a_datagram_that_is_far_behind_are_found_and_begin_nothing_anew() {
+    let samples = |from: u32| -> Vec<Vec<u8>> {
+        (from..from + 100).map(|number| sample(number, 0, 3, &[header_of(11, &ipv4(), 100)])).collect()
+    };
+    let all: Vec<Vec<u8>> =
+        (0..4).map(|number| datagram_of(9, 10 + number, &samples(number * 100))).collect();
+    let missing = |order: &[usize]| {
+        let sent: Vec<Vec<u8>> = order.iter().map(|at| all[*at].clone()).collect();
+        let (read, counters) = read_all(&sent);
+        (read.len(), counters.asides.missing_samples)
+    };
+    assert_eq!(missing(&[0, 1, 2, 3]), (400, 0));
+    assert_eq!(missing(&[0, 2, 3]), (300, 100));
+    assert_eq!(missing(&[0, 2, 1, 3]), (400, 0));
+    assert_eq!(missing(&[0, 1, 1, 0, 2, 3]), (600, 0));
 }

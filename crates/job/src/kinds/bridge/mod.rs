@@ -150,7 +150,7 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(outcome::interval).collect();
     watched.judge(&mut report);
     let forwarded = counts[0].forwarded + counts[1].forwarded;
-    passive::judge_count(&mut report, settings.count, forwarded, "were forwarded");
+    passive::judge_count(&mut report, settings.count, forwarded, ("frames", "were forwarded"));
     match ended {
         Some(why) => report.result.verdict.fall_short(Code::InterfaceGone, why),
         None => outcome::compare(&mut report, &counts, &mut leaving, way, settings.one_way),

@@ -33,6 +33,7 @@ use super::{Run, passive};
 use crate::panel::Names;
 use crate::place::Place;
 use crate::session::{Looked, Session};
+use crate::timekeeping::Timekeeping;
 use anyhow::{Context, Result, bail};
 use capture::Reader;
 use ceiling::Ceiling;
@@ -130,6 +131,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let places = place.map_or(&[][..], std::slice::from_ref);
     let mut panel = passive::panel(session, title, &report, places, Names::unknown(0))?;
     let mut warned = false;
+    let time = Timekeeping::begin();
     let duration = args.duration.as_deref().copied();
     let watched = session.watch(&mut panel, duration, |at_ns| {
         let sum = sum(&shared);
@@ -144,6 +146,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
         // A clone that listens waits for captures until somebody ends it.
         let over = shared.iter().all(|shared| shared.done.load(Relaxed))
+            || is_dead(&handles, &shared)
             || is_lost
             || args.stop_file.as_deref().is_some_and(std::path::Path::exists);
         let f = &sum.funnel;
@@ -158,24 +161,38 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         let said = "the return agent at the target does not answer any more: nothing more is copied";
         session.say(Code::TargetUnreachable, format!("Warning: {said}"));
     }
-    let mut done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
-    done.extend(listening.map(Listening::end));
+    let joined = handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| Done::panicked()));
+    let done: Vec<Done> = joined.chain(listening.into_iter().map(Listening::end)).collect();
     drop(watch);
     drop(tunnel);
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
+    outcome::fill(&mut report, args, &done);
+    outcome::judge(&mut report, args, (server, port), &done);
+    judge_end(&mut report, args, (session.is_stopped(), &time), &done);
+    if is_lost {
+        cut_off(&mut report, to);
+    }
+    Ok(report)
+}
+
+/// What ended it, and was the clock set by which all of it goes?
+fn judge_end(report: &mut Report, args: &Cloning, (is_stopped, time): (bool, &Timekeeping), done: &[Done]) {
     if let Some(file) = args.stop_file.as_deref().filter(|file| file.exists()) {
         report
             .warnings
             .add(Code::Stopped, format!("ended because there is a file {} (`.stop_file`)", file.display()));
     }
-    outcome::fill(&mut report, args, &done);
-    outcome::judge(&mut report, args, (server, port), &done);
-    if is_lost {
-        cut_off(&mut report, to);
+    if is_stopped && args.duration.is_none() && done.iter().any(|done| done.unread) {
+        let said = "stopped before all of the captures was copied";
+        report.result.verdict.fall_short(Code::Stopped, said);
     }
-    Ok(report)
+    if time.was_set() {
+        let said = "this host's clock was set while it ran: delays, and how long servers took, are perhaps none, and connections may have \
+                    been given up by it";
+        report.warnings.add(Code::ClockSet, said);
+    }
 }
 
 /// Refuses a target, and a second one that noise is known by, that is what is copied.
@@ -387,6 +404,11 @@ fn begun(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) 
 
 type Handle = std::thread::JoinHandle<Done>;
 
+/// Has a thread ended without saying that it has nothing more to do? It panicked, and nobody does its part.
+fn is_dead(handles: &[Handle], shared: &[Shared]) -> bool {
+    handles.iter().zip(shared).any(|(handle, shared)| handle.is_finished() && !shared.done.load(Relaxed))
+}
+
 fn start(
     args: &Cloning,
     place: Option<&Place>,
@@ -534,5 +556,28 @@ fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Inte
         rx_frames: Some(now.0 - before.0),
         tx_bytes: Some(now.1 - before.1),
         ..Interval::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_ends_the_clone_and_is_told() {
+        let (panics, ends): (Handle, Handle) =
+            (std::thread::spawn(|| panic!("as a test")), std::thread::spawn(Done::default));
+        while !panics.is_finished() || !ends.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let shared = [Shared::default(), Shared::default()];
+        shared[0].done.store(true, Relaxed);
+        assert!(!is_dead(&[ends], &shared));
+        // It never said that it has nothing more to do.
+        let handles = [panics];
+        assert!(is_dead(&handles, &shared[1..]));
+        let [handle] = handles;
+        let done = handle.join().unwrap_or_else(|_| Done::panicked());
+        assert!(done.fault.is_some_and(|fault| fault.contains("panicked")));
     }
 }

@@ -62,6 +62,17 @@ pub struct Done {
     pub noise: Comparison,
     pub cpu_ns: u64,
     pub fault: Option<String>,
+    /// It was told to end before its captures were read.
+    pub unread: bool,
+}
+
+impl Done {
+    /// What it had counted is lost with it.
+    pub fn panicked() -> Done {
+        let said =
+            "a thread that copied panicked, and what it had counted is lost: this is a defect of netdyno";
+        Done { fault: Some(said.to_owned()), ..Done::default() }
+    }
 }
 
 /// What a thread shares with who watches it.
@@ -360,15 +371,19 @@ impl Worker {
     pub fn captures(mut self, readers: Vec<Reader>, speed: Speed, (lane, lanes): (u64, u64)) -> Done {
         let start_ns = now_real();
         let mut first_ns = None;
-        let mut fault = None;
+        let (mut fault, mut unread) = (None, false);
         for mut reader in readers {
-            if let Err(error) = self.capture(&mut reader, speed, (lane, lanes), start_ns, &mut first_ns) {
-                fault.get_or_insert_with(|| format!("{error:#}"));
+            match self.capture(&mut reader, speed, (lane, lanes), start_ns, &mut first_ns) {
+                Ok(read) => unread |= !read,
+                Err(error) => {
+                    fault.get_or_insert_with(|| format!("{error:#}"));
+                }
             }
         }
-        self.finish(DRAIN_CAPTURE_NS, fault)
+        Done { unread, ..self.finish(DRAIN_CAPTURE_NS, fault) }
     }
 
+    /// False: it was told to end before the capture did.
     fn capture(
         &mut self,
         reader: &mut Reader,
@@ -376,7 +391,7 @@ impl Worker {
         (lane, lanes): (u64, u64),
         start_ns: u64,
         first_ns: &mut Option<u64>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let events = &mut room();
         while let Some(record) = reader.next_record().context("reading the capture")? {
             let first = *first_ns.get_or_insert(record.time_ns);
@@ -386,7 +401,7 @@ impl Worker {
             loop {
                 let now_ns = now_real();
                 if self.shared.over.load(Relaxed) {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let left = Duration::from_nanos(due_ns.saturating_sub(now_ns));
                 let patience = self.patience(now_ns).min(left);
@@ -401,7 +416,7 @@ impl Worker {
             }
             self.tick(due_ns);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Nothing more is captured: sessions end as they stand, and their copies say what is left.
@@ -429,7 +444,8 @@ impl Worker {
         self.shared.done.store(true, Relaxed);
         let [first, second] = self.copies.sides;
         let noise = second.comparison;
-        Done { funnel, dropped: self.dropped, comparison: first.comparison, noise, cpu_ns, fault }
+        let (dropped, comparison) = (self.dropped, first.comparison);
+        Done { funnel, dropped, comparison, noise, cpu_ns, fault, unread: false }
     }
 }
 

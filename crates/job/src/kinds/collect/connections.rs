@@ -4,8 +4,9 @@
 //! templates; both are bounded, of all connections together. Who sends what is no message of IPFIX is closed: where the next
 //! message begins cannot be known any more.
 
+use super::exporters::OTHERS;
 use super::receive::{Came, Done, Exporter, PATIENCE, PIECE, Receiver, Sharing};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use flow::collect::{MOST_EXPORTERS, Session};
 use flow::stream::{Front, front};
 use rustix::event::{Timespec, epoll};
@@ -33,8 +34,32 @@ const IDLE: Duration = Duration::from_secs(60);
 /// What waits for its template is looked at this often.
 const AGE: Duration = Duration::from_secs(60);
 
-/// Listens at a place that is shared with other receivers, as `sharing` says.
-pub fn socket(at: SocketAddr, sharing: Sharing) -> Result<TcpListener> {
+/// A place that exporters connect to, and what waits for them.
+#[derive(Debug)]
+pub struct Place {
+    listener: TcpListener,
+    epoll: OwnedFd,
+}
+
+impl Place {
+    /// Listens at a place that is shared with other receivers, as `sharing` says.
+    pub fn open(at: SocketAddr, sharing: Sharing) -> Result<Place> {
+        let place = Place {
+            listener: socket(at, sharing)?,
+            // Without it nothing would be received, and nobody would know.
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?,
+        };
+        hear(&place.epoll, &place.listener).context("epoll")?;
+        Ok(place)
+    }
+}
+
+/// Connections that are to be accepted are told of.
+fn hear(epoll: &OwnedFd, listener: &TcpListener) -> rustix::io::Result<()> {
+    epoll::add(epoll, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)
+}
+
+fn socket(at: SocketAddr, sharing: Sharing) -> Result<TcpListener> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(family, SocketType::STREAM, flags, None)?;
@@ -97,9 +122,7 @@ struct Connections {
 }
 
 /// Receives from all who connect.
-pub fn connections(listener: TcpListener, receiver: Receiver) -> Done {
-    // Its errors are those of a lack of descriptors or memory at the beginning: nothing is received then, as nothing comes.
-    let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return receiver.done };
+pub fn connections(Place { listener, epoll }: Place, receiver: Receiver) -> Done {
     let work = Connections {
         receiver,
         listener,
@@ -118,7 +141,6 @@ pub fn connections(listener: TcpListener, receiver: Receiver) -> Done {
 
 impl Connections {
     fn run(mut self) -> Done {
-        self.listen(true);
         let mut events: Vec<epoll::Event> = Vec::with_capacity(PIECE);
         let mut told = Instant::now();
         loop {
@@ -136,8 +158,7 @@ impl Connections {
                 }
             }
             if self.deaf.is_some_and(|until| Instant::now() > until) {
-                self.deaf = None;
-                self.listen(true);
+                self.deaf = hear(&self.epoll, &self.listener).err().map(|_| Instant::now() + BREATH);
             }
             // It looks at each connection.
             if events.is_empty() || told.elapsed() > PATIENCE {
@@ -152,14 +173,14 @@ impl Connections {
         let Connections { past, others, receiver, .. } = self;
         let past = past.into_iter().map(|(from, came)| (format!("tcp://{}", from.to_canonical()), came));
         let others = Some(others).filter(|others| others.counters.messages > 0);
-        let exporters = past.chain(others.map(|others| ("tcp://(others)".to_owned(), others))).collect();
+        let exporters = past.chain(others.map(|others| (format!("tcp://{OTHERS}"), others))).collect();
         Done { exporters, ..receiver.done }
     }
 
     fn tell(&mut self, quiet: bool) -> bool {
         if self.aged.elapsed() >= AGE {
             self.aged = Instant::now();
-            let now_ns = clocks::now(clocks::Clock::Realtime);
+            let now_ns = clocks::monotonic();
             for caller in self.callers.values_mut() {
                 caller.exporter.session.at(now_ns);
                 caller.exporter.session.age(&mut self.receiver.room);
@@ -172,15 +193,6 @@ impl Connections {
         self.receiver.tell(live.chain(past), 0, quiet)
     }
 
-    /// Hears of connections that are to be accepted, or not.
-    fn listen(&mut self, hears: bool) {
-        let data = epoll::EventData::new_u64(LISTENER);
-        let _ = match hears {
-            true => epoll::add(&self.epoll, &self.listener, data, epoll::EventFlags::IN),
-            false => epoll::delete(&self.epoll, &self.listener),
-        };
-    }
-
     fn accept(&mut self) {
         for _ in 0..PIECE {
             match self.listener.accept() {
@@ -190,7 +202,7 @@ impl Connections {
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 Err(_) => {
-                    self.listen(false);
+                    let _ = epoll::delete(&self.epoll, &self.listener);
                     self.deaf = Some(Instant::now() + BREATH);
                     return;
                 }
@@ -234,7 +246,7 @@ impl Connections {
                 Front::Message(length) => {
                     let Some((message, behind)) = rest.split_at_checked(length) else { break false };
                     let malformed = caller.exporter.session.counters().malformed;
-                    caller.exporter.session.at(self.receiver.now_ns);
+                    caller.exporter.session.at(self.receiver.age_ns);
                     self.receiver.read(&mut caller.exporter, message, caller.from);
                     rest = behind;
                     if caller.exporter.session.counters().malformed > malformed {

@@ -20,6 +20,9 @@ const GIVE_WAY: usize = MOST_EXPORTERS / 16;
 const PATIENCE_S: u64 = 10;
 const MOST_MESSAGES: u64 = 64;
 
+/// In a result: whose addresses had no room, and datagrams that are no messages. They are no exporter.
+pub const OTHERS: &str = "(others)";
+
 struct Live {
     exporter: Exporter,
     heard_s: u64,
@@ -63,7 +66,7 @@ impl Exporters {
         }
     }
 
-    /// Who sent this datagram. `None`: nobody that an exporter would be, which is counted.
+    /// Who sent this datagram. `None`: nobody that an exporter would be, which is counted. `now_ns` is by a clock that only goes on.
     pub fn find(
         &mut self,
         from: SocketAddr,
@@ -75,9 +78,7 @@ impl Exporters {
         let heard_s = now_ns / SECOND;
         if !self.live.contains_key(&from) {
             if !is_message(message) {
-                self.others.counters.messages += 1;
-                self.others.counters.bytes += message.len() as u64;
-                self.others.counters.malformed += 1;
+                self.nobodys(message);
                 return None;
             }
             if self.live.len() >= self.most {
@@ -88,6 +89,14 @@ impl Exporters {
         live.heard_s = heard_s;
         live.exporter.session.at(now_ns);
         Some(&mut live.exporter)
+    }
+
+    /// A datagram that nobody sent who would be an exporter.
+    pub fn nobodys(&mut self, message: &[u8]) {
+        let counters = &mut self.others.counters;
+        counters.messages += 1;
+        counters.bytes += message.len() as u64;
+        counters.malformed += 1;
     }
 
     /// Those that have been silent longest are forgotten.
@@ -163,7 +172,7 @@ impl Exporters {
             IpAddr::V6(from) => (format!("[{from}]:*"), came),
         });
         let others = Some(self.others).filter(|others| others.counters.messages > 0);
-        live.chain(past).chain(others.map(|others| ("(others)".to_owned(), others))).collect()
+        live.chain(past).chain(others.map(|others| (OTHERS.to_owned(), others))).collect()
     }
 }
 

@@ -20,7 +20,9 @@ pub(crate) use connections::allow_many;
 use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
+use crate::timekeeping::Timekeeping;
 use anyhow::{Context, Result, bail};
+use exporters::OTHERS;
 use place::Place;
 use receive::{Came, Done, Running, Standing};
 use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved, Written};
@@ -31,6 +33,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use store::{Brokers, ClickHouse, Files, Form, Kafka, Kept, Key, Partition, Plan, Server, Sink};
 use writer::Writer;
 
@@ -75,6 +78,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
         queues.push(queue);
         writers.push(writer);
     }
+    let time = Timekeeping::begin();
     let mut receivers = Vec::new();
     for socket in sockets {
         receivers.push(socket.start(queues.clone(), &over).context("a thread of a receiver")?);
@@ -101,9 +105,13 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     fill(&mut report, &done, &written);
-    judge(&mut report, &written, done.iter().map(|done| done.standing.rows).sum());
+    judge(&mut report, &done, &written);
+    if time.was_set() {
+        let said = "this host's clock was set while it ran: the times at which records were received are of both before and after";
+        report.warnings.add(Code::ClockSet, said);
+    }
     let came = report.result.collection.as_ref().map_or(0, |collection| collection.all.records);
-    passive::judge_count(&mut report, count, came, "came");
+    passive::judge_count(&mut report, count, came, ("flow records", "came"));
     Ok(report)
 }
 
@@ -277,19 +285,22 @@ fn fill(report: &mut Report, done: &[Done], written: &[(String, Kept)]) {
         .collect();
     by_exporter.sort_by(|a, b| b.exported.records.cmp(&a.exported.records).then_with(|| a.from.cmp(&b.from)));
     let all = by_exporter.iter().fold(Exported::default(), |sum, one| plus(sum, &one.exported));
-    let first = done.iter().map(|done| done.first_ns).filter(|first| *first > 0).min().unwrap_or(0);
-    let last = done.iter().map(|done| done.last_ns).max().unwrap_or(0);
-    let lasted_ns = last.saturating_sub(first);
-    let exporters = by_exporter.len() as u64;
+    let first = done.iter().filter_map(|done| done.first).min();
+    let last = done.iter().filter_map(|done| done.last).max();
+    let lasted =
+        last.zip(first).map_or(Duration::ZERO, |(last, first)| last.saturating_duration_since(first));
+    let exporters = by_exporter.iter().filter(|one| !one.from.ends_with(OTHERS)).count() as u64;
     by_exporter.truncate(MOST_LISTED);
     report.result.collection = Some(Collection {
-        records_per_second: report::Totals::over(all.records, 0, lasted_ns).frames_per_second,
+        // What came at one moment has no rate.
+        records_per_second: (!lasted.is_zero()).then(|| all.records as f64 / lasted.as_secs_f64()),
         dropped_messages: done.iter().map(|done| done.standing.dropped).sum(),
         connections: done.iter().map(|done| done.standing.connections).sum(),
         closed_connections: done.iter().map(|done| done.standing.closed).sum(),
         // What each of them has, and what at least one of them lacks.
         written_records: written.iter().map(|(_, kept)| kept.records).min().unwrap_or(0),
         unwritten_records: written.iter().map(|(_, kept)| kept.lost).max().unwrap_or(0),
+        trimmed_records: done.iter().map(|done| done.standing.trimmed).sum(),
         sinks: written.iter().map(sink).collect(),
         forgotten_exporters: done.iter().map(|done| done.standing.forgotten).sum(),
         exporters,
@@ -308,25 +319,40 @@ fn sink((to, kept): &(String, Kept)) -> Written {
     }
 }
 
-/// What must add up: each row that was handed out is written or counted as not written, by each writer.
-fn add_up(verdict: &mut report::Verdict, rows: u64, written: &[(String, Kept)]) {
+/// What must add up: each message that was received is some exporter's, and each row that was handed out is written or counted as not
+/// written, by each writer.
+fn add_up(verdict: &mut report::Verdict, done: &[Done], messages: u64, written: &[(String, Kept)]) {
+    let count = report::units::count;
+    for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
+        verdict.fall_short(Code::MessagesDropped, fault.clone());
+    }
+    let sum = done.iter().fold(Standing::default(), |sum, done| sum.plus(&done.standing));
+    let (received, rows) = (sum.messages, sum.rows);
+    if received != messages && done.iter().all(|done| done.fault.is_none()) {
+        let said = format!(
+            "of {} that were received {} are counted for exporters: this is a defect of netdyno",
+            report::units::counted(received, "message"),
+            count(messages)
+        );
+        verdict.fall_short(Code::CountersDisagree, said);
+    }
     for (to, kept) in written.iter().filter(|(_, kept)| kept.records + kept.lost != rows) {
         verdict.fall_short(
             Code::RecordsUnwritten,
             format!(
                 "of {} handed to {to} {} are counted as written and {} as not written: this is a defect of netdyno",
                 report::units::counted(rows, "row"),
-                report::units::count(kept.records),
-                report::units::count(kept.lost)
+                count(kept.records),
+                count(kept.lost)
             ),
         );
     }
 }
 
-fn judge(report: &mut Report, written: &[(String, Kept)], rows: u64) {
+fn judge(report: &mut Report, done: &[Done], written: &[(String, Kept)]) {
     let counted = report::units::counted;
     let report::Achieved { collection: Some(collection), verdict, .. } = &mut report.result else { return };
-    add_up(verdict, rows, written);
+    add_up(verdict, done, collection.all.messages, written);
     for (to, kept) in written {
         if let Some(fault) = &kept.fault {
             verdict.fall_short(Code::RecordsUnwritten, fault.clone());
@@ -338,13 +364,26 @@ fn judge(report: &mut Report, written: &[(String, Kept)], rows: u64) {
     }
     if collection.dropped_messages > 0 {
         let said = format!(
-            "this collector lost {} that had arrived: what is missing of them is no exporter's loss",
+            "this collector lost {} that had arrived, or more (of those that the kernel had joined it counts several as one): what is \
+             missing of them is no exporter's loss",
             counted(collection.dropped_messages, "message")
         );
         verdict.fall_short(Code::MessagesDropped, said);
     }
-    let all = &collection.all;
-    let warnings = &mut report.warnings;
+    warn(&mut report.warnings, collection);
+}
+
+/// What is to be known of what came.
+fn warn(warnings: &mut report::Warnings, collection: &Collection) {
+    let (counted, all) = (report::units::counted, &collection.all);
+    if collection.trimmed_records > 0 {
+        let said = format!(
+            "{} were written without some of their fields that have no column: of a record {} bytes of these have room",
+            counted(collection.trimmed_records, "record"),
+            report::units::count(store::MOST_OTHERS as u64)
+        );
+        warnings.add(Code::RecordsUnwritten, said);
+    }
     if collection.closed_connections > 0 {
         let said = format!(
             "{} of {} were closed here: a message could not be read, or there was no room",
@@ -415,5 +454,47 @@ fn judge(report: &mut Report, written: &[(String, Kept)], rows: u64) {
             counted(all.dropped_samples, "sample")
         );
         warnings.add(Code::RecordsMissing, said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::Verdict;
+
+    #[test]
+    fn messages_of_no_exporter_and_rows_of_no_writer_are_told() {
+        let said = |messages: u64, kept: u64| {
+            let standing = Standing { messages: 5, rows: 7, ..Standing::default() };
+            let done = [Done { standing, ..Done::default() }];
+            let written = [("flows.csv".to_owned(), Kept { records: kept, ..Kept::default() })];
+            let mut verdict = Verdict::Done;
+            add_up(&mut verdict, &done, messages, &written);
+            format!("{verdict:?}")
+        };
+        assert_eq!(said(5, 7), "Done");
+        assert!(said(4, 7).contains("of 5 messages that were received 4 are counted for exporters"));
+        assert!(said(5, 6).contains("of 7 rows handed to flows.csv 6 are counted as written"));
+        // A receiver that panicked says so, and not that counts differ.
+        let mut verdict = Verdict::Done;
+        add_up(&mut verdict, &[Done { fault: Some("it panicked".to_owned()), ..Done::default() }], 3, &[]);
+        let said = format!("{verdict:?}");
+        assert!(said.contains("it panicked") && !said.contains("counted for exporters"));
+    }
+
+    #[test]
+    fn strangers_are_no_exporters_and_one_message_has_no_rate() {
+        let came = |messages| Came {
+            counters: flow::collect::Counters { messages, records: messages, ..Default::default() },
+            ..Came::default()
+        };
+        let now = std::time::Instant::now();
+        let exporters = vec![("192.0.2.1:9".to_owned(), came(1)), (OTHERS.to_owned(), came(3))];
+        let done = [Done { exporters, first: Some(now), last: Some(now), ..Done::default() }];
+        let mut report = Report::new("collect");
+        fill(&mut report, &done, &[]);
+        let collection = report.result.collection.expect("one");
+        assert_eq!((collection.exporters, collection.by_exporter.len()), (1, 2));
+        assert_eq!((collection.all.messages, collection.records_per_second), (4, None));
     }
 }

@@ -5,7 +5,7 @@ use super::receive::{self, Running, Sharing};
 use super::writer::Queue;
 use crate::transport::{Transport, transport};
 use anyhow::{Context, Result};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -30,7 +30,7 @@ impl Place {
 /// Where messages come in.
 pub enum Socket {
     Datagrams(UdpSocket),
-    Connections(TcpListener),
+    Connections(connections::Place),
 }
 
 impl Place {
@@ -52,7 +52,7 @@ impl Place {
                     Transport::Udp => receive::socket(at, sharing).map(Socket::Datagrams),
                     Transport::Tcp => {
                         connections::allow_many();
-                        connections::socket(at, sharing).map(Socket::Connections)
+                        connections::Place::open(at, sharing).map(Socket::Connections)
                     }
                 }
                 .map_err(|error| in_use(error, shares))?,
@@ -84,8 +84,8 @@ impl Socket {
             Socket::Datagrams(socket) => {
                 receive::start(queues, over, move |receiver| receive::datagrams(&socket, receiver))
             }
-            Socket::Connections(socket) => {
-                receive::start(queues, over, move |receiver| connections::connections(socket, receiver))
+            Socket::Connections(place) => {
+                receive::start(queues, over, move |receiver| connections::connections(place, receiver))
             }
         }
     }

@@ -27,6 +27,8 @@ const TOGETHER: usize = 32;
 /// Rows that are handed to the writers together.
 const ROWS: usize = 1024;
 pub const PATIENCE: Duration = Duration::from_millis(50);
+/// What is in the sockets at the end is taken for so long at most.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// Binds a socket that shares its port with those of other receivers, if they are `ours`: see [`Sharing`].
 pub fn socket(at: SocketAddr, sharing: Sharing) -> Result<UdpSocket> {
@@ -114,6 +116,8 @@ pub struct Standing {
     pub dropped: u64,
     /// Rows that writers were given, each of which is one of a writer's.
     pub rows: u64,
+    /// Of these, rows without some of their fields, because they had no room.
+    pub trimmed: u64,
     /// Connections that were made, and those that were closed here.
     pub connections: u64,
     pub closed: u64,
@@ -131,6 +135,7 @@ impl Standing {
             forgotten: self.forgotten + other.forgotten,
             dropped: self.dropped + other.dropped,
             rows: self.rows + other.rows,
+            trimmed: self.trimmed + other.trimmed,
             connections: self.connections + other.connections,
             closed: self.closed + other.closed,
         }
@@ -142,9 +147,11 @@ impl Standing {
 pub struct Done {
     pub exporters: Vec<(String, Came)>,
     pub standing: Standing,
-    /// When the first and the last message came, in nanoseconds since 1970.
-    pub first_ns: u64,
-    pub last_ns: u64,
+    /// When the first and the last message came, by a clock that nobody sets.
+    pub first: Option<Instant>,
+    pub last: Option<Instant>,
+    /// Why it ended before it was to.
+    pub fault: Option<String>,
 }
 
 /// What a thread that receives has beside its sockets.
@@ -155,33 +162,43 @@ pub struct Receiver {
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Standing>>,
     pub done: Done,
-    pub now_ns: u64,
+    /// When something came last, in nanoseconds since 1970: what is written has it.
+    now_ns: u64,
+    /// The same by a clock that nobody sets, in nanoseconds since any moment: what is kept of exporters ages by it.
+    pub age_ns: u64,
+    now: Instant,
 }
 
 impl Receiver {
     /// Reads a message of an exporter.
     pub fn read(&mut self, exporter: &mut Exporter, message: &[u8], from: IpAddr) {
-        let Receiver { rows, queues, room, now_ns, .. } = self;
+        let Receiver { rows, queues, room, now_ns, done, .. } = self;
+        let trimmed = &mut done.standing.trimmed;
         let writes = !queues.is_empty();
         let Exporter { session, packets, octets } = exporter;
         session.message(message, room, &mut |record, others| {
             *packets = packets.saturating_add(record.packets);
             *octets = octets.saturating_add(record.octets);
             if writes {
-                rows.push(Row::of(record, others, from, *now_ns));
+                let row = Row::of(record, others, from, *now_ns);
+                *trimmed += u64::from(row.is_trimmed());
+                rows.push(row);
             }
         });
-        self.done.standing.messages += 1;
-        self.done.standing.bytes += message.len() as u64;
+        self.pass(message);
         if self.rows.len() >= ROWS {
             self.hand_over();
         }
     }
 
-    /// A datagram that no exporter sent.
+    /// Counts a message; of a datagram that no exporter sent that is all.
     pub fn pass(&mut self, message: &[u8]) {
         self.done.standing.messages += 1;
         self.done.standing.bytes += message.len() as u64;
+        self.done.first.get_or_insert(self.now);
+        if !self.over.load(Relaxed) {
+            self.done.last = Some(self.now);
+        }
     }
 
     /// Whether fields without a column are wanted.
@@ -192,12 +209,7 @@ impl Receiver {
     /// Something came now.
     pub fn came(&mut self) {
         self.now_ns = clocks::now(clocks::Clock::Realtime);
-        if self.done.first_ns == 0 {
-            self.done.first_ns = self.now_ns;
-        }
-        if !self.over.load(Relaxed) {
-            self.done.last_ns = self.now_ns;
-        }
+        (self.age_ns, self.now) = (clocks::monotonic(), Instant::now());
     }
 
     /// Tells how it stands: of each exporter what came, and how many messages were lost here. True: it is over. What is in the
@@ -213,7 +225,7 @@ impl Receiver {
         }
         standing.dropped = dropped;
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *standing;
-        let too_long = || clocks::now(clocks::Clock::Realtime) > self.done.last_ns + 1_000_000_000;
+        let too_long = || self.done.last.is_none_or(|last| last.elapsed() > LONGEST);
         self.over.load(Relaxed) && (quiet || too_long())
     }
 
@@ -236,7 +248,8 @@ pub fn start(
     let standing = Arc::new(Mutex::new(Standing::default()));
     let (over, told) = (Arc::clone(over), Arc::clone(&standing));
     let (rows, room) = (Vec::new(), Room::of(ROOM));
-    let receiver = Receiver { queues, rows, room, over, told, done: Done::default(), now_ns: 0 };
+    let (done, now_ns, age_ns, now) = (Done::default(), 0, clocks::monotonic(), Instant::now());
+    let receiver = Receiver { queues, rows, room, over, told, done, now_ns, age_ns, now };
     let thread = std::thread::Builder::new().name("collect".to_owned()).spawn(move || work(receiver))?;
     Ok(Running { standing, thread })
 }
@@ -256,6 +269,10 @@ impl Running {
         let standing = self.standing;
         self.thread.join().unwrap_or_else(|_| Done {
             standing: *standing.lock().unwrap_or_else(PoisonError::into_inner),
+            fault: Some(
+                "a receiver's thread panicked, and what it had counted is lost: this is a defect of netdyno"
+                    .to_owned(),
+            ),
             ..Done::default()
         })
     }
@@ -276,7 +293,7 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
             // It looks at each exporter, of which there may be many.
             if quiet || told.elapsed() > PATIENCE {
                 told = Instant::now();
-                exporters.look(clocks::now(clocks::Clock::Realtime), &mut receiver.room);
+                exporters.look(clocks::monotonic(), &mut receiver.room);
                 receiver.done.standing.exporters = exporters.count();
                 receiver.done.standing.forgotten = exporters.forgotten();
                 let dropped = port::socket::receive_drops(socket).unwrap_or(0);
@@ -290,9 +307,13 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
         }
         receiver.came();
         for (message, from) in datagrams.iter() {
-            let Some(from) = from else { continue };
-            let (writes, now_ns) = (receiver.writes(), receiver.now_ns);
-            match exporters.find(from, message, now_ns, &mut receiver.room, || Session::new(writes)) {
+            let Some(from) = from else {
+                exporters.nobodys(message);
+                receiver.pass(message);
+                continue;
+            };
+            let (writes, age_ns) = (receiver.writes(), receiver.age_ns);
+            match exporters.find(from, message, age_ns, &mut receiver.room, || Session::new(writes)) {
                 Some(exporter) => receiver.read(exporter, message, from.ip()),
                 None => receiver.pass(message),
             }
@@ -338,5 +359,45 @@ mod tests {
             }
         }
         assert!(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == 64, "{counts:?}");
+    }
+
+    #[test]
+    fn a_receiver_that_panics_is_told_and_what_it_told_before_stays() {
+        let over = Arc::new(AtomicBool::new(false));
+        let running = start(Vec::new(), &over, |mut receiver| {
+            receiver.came();
+            receiver.pass(b"a message");
+            receiver.tell(std::iter::empty(), 0, false);
+            panic!("as a test");
+        });
+        let done = running.expect("a thread").finish();
+        assert_eq!((done.standing.messages, done.exporters.len()), (1, 0));
+        assert!(done.fault.is_some_and(|fault| fault.contains("panicked")));
+    }
+
+    #[test]
+    fn the_time_of_messages_is_from_the_first_to_the_last_until_it_is_over() {
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let running = start(Vec::new(), &over, move |mut receiver| {
+            // Something else came before: a connection.
+            receiver.came();
+            let before = receiver.now;
+            std::thread::sleep(Duration::from_millis(2));
+            receiver.came();
+            receiver.pass(b"one");
+            assert!(receiver.done.first > Some(before) && receiver.done.first == receiver.done.last);
+            receiver.came();
+            receiver.pass(b"two");
+            ends.store(true, Relaxed);
+            let last = receiver.done.last;
+            std::thread::sleep(Duration::from_millis(2));
+            receiver.came();
+            receiver.pass(b"what was in the socket");
+            assert_eq!(receiver.done.last, last);
+            receiver.done
+        });
+        let done = running.expect("a thread").finish();
+        assert!(done.fault.is_none() && done.standing.messages == 3);
     }
 }

@@ -3,6 +3,7 @@
 mod opening;
 
 use super::parts::{Part, Parts};
+use ::endpoint::native::Work;
 use ::transport::cpu::Use;
 use ::transport::native::{Host, Outcome, Place, Results};
 use histogram::Histogram;
@@ -11,6 +12,7 @@ use report::{
     EndpointStream, Repeated, Report, Transactions, UnderLoad, units,
 };
 use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -151,7 +153,7 @@ pub fn fill(
         tested.confidence = Some(Repeated {
             level: confidence.level,
             wanted_width_ratio: confidence.width,
-            width_ratio: width.unwrap_or(1.0),
+            width_ratio: width,
             reached: results.len() >= 3 && width.is_some_and(|width| width <= confidence.width),
             results,
         });
@@ -182,33 +184,41 @@ fn stream(part: &Part, of: &[PartOutcome<'_>]) -> EndpointStream {
     };
     let received = sum(receiver);
     // Who sent is asked for what it sent; if it is gone, what was received was sent at least.
-    let sent = sum(sender).or(received).unwrap_or_default();
-    let datagrams = part.test.plan.datagrams.then(|| {
-        let got = received.unwrap_or_default();
-        let lost = sent.count.saturating_sub(got.count.saturating_sub(got.duplicates));
-        Datagrams {
-            size_bytes: part.test.plan.size,
-            sent: sent.count,
-            received: got.count,
-            received_per_second: per_second(got.count, got.seconds),
-            lost,
-            loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
-            dropped_by_receiver: got.dropped.min(lost),
-            refused_by_sender: sent.dropped,
-            reordered: got.reordered,
-            duplicated: got.duplicates,
-            jitter_ns: got.jitter_ns,
-        }
-    });
+    let told = sum(sender);
+    let sent = told.or(received).unwrap_or_default();
+    // What was lost is known of both ends together: of one alone it would be nothing, or all.
+    let both = told.zip(received).filter(|_| part.test.plan.datagrams);
     EndpointStream {
         from_client: part.sends(),
         sent_bytes: sent.bytes,
         sent_ns: (sent.seconds * 1e9) as u64,
         sent_bits_per_second: 8.0 * per_second(sent.bytes, sent.seconds),
+        sent_at_least: told.is_none(),
         received_bytes: received.map(|received| received.bytes),
         received_ns: received.map(|received| (received.seconds * 1e9) as u64),
-        received_bits_per_second: received.map(|received| 8.0 * per_second(received.bytes, received.seconds)),
-        datagrams,
+        // Bytes of one moment have no rate.
+        received_bits_per_second: received
+            .filter(|received| received.seconds > 0.0 || received.bytes == 0)
+            .map(|received| 8.0 * per_second(received.bytes, received.seconds)),
+        datagrams: both.map(|(sent, got)| fate(part.test.plan.size, &sent, &got)),
+    }
+}
+
+/// What became of datagrams, by what both ends counted.
+fn fate(size: u64, sent: &Sum, got: &Sum) -> Datagrams {
+    let lost = sent.count.saturating_sub(got.count.saturating_sub(got.duplicates));
+    Datagrams {
+        size_bytes: size,
+        sent: sent.count,
+        received: got.count,
+        received_per_second: per_second(got.count, got.seconds),
+        lost,
+        loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
+        dropped_by_receiver: got.dropped.min(lost),
+        refused_by_sender: sent.dropped,
+        reordered: got.reordered,
+        duplicated: got.duplicates,
+        jitter_ns: got.jitter_ns,
     }
 }
 
@@ -429,17 +439,24 @@ pub fn judge(
         );
     }
     if let Some(c) = tested.confidence.as_ref().filter(|c| !c.reached) {
+        let known =
+            c.width_ratio.map(|width| format!("known within +/- {} only", units::percent(width / 2.0)));
         let said = format!(
-            "the mean of {} repetitions is known within +/- {} only, and +/- {} was asked for",
-            c.results.len(),
-            units::percent(c.width_ratio / 2.0),
+            "the mean of {} is {}, and +/- {} was asked for",
+            units::counted(c.results.len() as u64, "repetition"),
+            known.as_deref().unwrap_or("not known within any bounds"),
             units::percent(c.wanted_width_ratio / 2.0)
         );
         report.result.verdict.fall_short(Code::ConfidenceNotReached, said);
     }
     for d in tested.streams.iter().filter_map(|stream| stream.datagrams) {
-        datagrams(report, d);
+        datagrams(report, d, args.gro);
     }
+    let failed = |results: &Results| results.failed_flows > 0;
+    let is_sound = all().all(|(_, outcome)| {
+        outcome.error.is_none() && !failed(&outcome.ours) && !outcome.theirs.as_deref().is_some_and(failed)
+    });
+    add_up(report, &tested, is_sound, all());
     let opens = tested.opening.is_some();
     let nothing = !opens
         && tested.streams.iter().all(|stream| stream.sent_bytes == 0)
@@ -462,6 +479,60 @@ fn faults<'r>(report: &mut Report, all: impl Iterator<Item = &'r (Part, Outcome)
                 let said = format!("{flows} failed {place}: {}", units::printable(error));
                 report.result.verdict.fall_short(Code::EndpointFailed, said);
             }
+        }
+    }
+}
+
+/// What must add up between the ends: nothing is received that was not sent, and nothing answered that was not asked. `is_sound`: no
+/// connection failed, which explains what is missing.
+fn add_up<'r>(
+    report: &mut Report,
+    tested: &Tested,
+    is_sound: bool,
+    all: impl Iterator<Item = &'r (Part, Outcome)>,
+) {
+    let mut disagree = |said: String| {
+        report.result.verdict.fall_short(Code::CountersDisagree, said);
+    };
+    for stream in tested.streams.iter().filter(|stream| !stream.sent_at_least) {
+        let (from, to) =
+            if stream.from_client { ("this host", "the server") } else { ("the server", "this host") };
+        if let Some(d) = stream.datagrams.filter(|d| d.received.saturating_sub(d.duplicated) > d.sent) {
+            disagree(format!(
+                "{to} counts {} besides duplicates, and {from} sent {}: what was lost is not known",
+                units::counted(d.received.saturating_sub(d.duplicated), "datagram"),
+                units::count(d.sent)
+            ));
+        }
+        // With a warm-up each end counts in a time of its own.
+        let whole = tested.warm_up_ns == 0 && stream.datagrams.is_none();
+        match stream.received_bytes.filter(|_| whole).map(|received| received.cmp(&stream.sent_bytes)) {
+            Some(Ordering::Greater) => disagree(format!(
+                "{to} counts {}, and {from} sent {}: what was received is not known",
+                units::bytes(stream.received_bytes.unwrap_or(0)),
+                units::bytes(stream.sent_bytes)
+            )),
+            Some(Ordering::Less) if is_sound => {
+                let missing = stream.sent_bytes - stream.received_bytes.unwrap_or(0);
+                let said = format!(
+                    "{} of {} that {from} handed to its kernel had not been read by {to} when it ended",
+                    units::bytes(missing),
+                    units::bytes(stream.sent_bytes)
+                );
+                report.warnings.add(Code::CountersDisagree, said);
+            }
+            Some(Ordering::Less | Ordering::Equal) | None => {}
+        }
+    }
+    for (_, outcome) in all.filter(|(part, _)| matches!(part.test.plan.work, Work::Exchange | Work::Each)) {
+        let answered = outcome.theirs.as_ref().map(|theirs| theirs.count).filter(|_| tested.warm_up_ns == 0);
+        if let Some(answered) = answered.filter(|answered| outcome.ours.count > *answered) {
+            let said = format!(
+                "this host counts {}, and the server answered {}: how many there were is not known",
+                units::counted(outcome.ours.count, "transaction"),
+                units::count(answered)
+            );
+            report.result.verdict.fall_short(Code::CountersDisagree, said);
         }
     }
 }
@@ -505,7 +576,8 @@ pub fn untouched<'r>(
     }
 }
 
-fn datagrams(report: &mut Report, d: Datagrams) {
+/// `joined`: the receiver's kernel joins datagrams (UDP_GRO), and of those that it then drops it counts several as one.
+fn datagrams(report: &mut Report, d: Datagrams, joined: bool) {
     if d.lost > 0 && d.dropped_by_receiver == d.lost {
         let said = format!(
             "all {} that were lost had reached the receiver's host and found no room in its socket: the receiver was too slow, not \
@@ -517,8 +589,9 @@ fn datagrams(report: &mut Report, d: Datagrams) {
         report.warnings.add(Code::DatagramsExplained, (said, mend));
     } else if d.dropped_by_receiver > 0 {
         let said = format!(
-            "of {} that were lost {} had reached the receiver's host and found no room in its socket",
+            "of {} that were lost {}{} had reached the receiver's host and found no room in its socket",
             units::counted(d.lost, "datagram"),
+            if joined { "at least " } else { "" },
             units::count(d.dropped_by_receiver)
         );
         report.warnings.add(Code::DatagramsExplained, said);
@@ -535,6 +608,10 @@ fn datagrams(report: &mut Report, d: Datagrams) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::endpoint::native::{End, From as Sender, Plan};
+    use ::transport::exchange::Exchange;
+    use ::transport::native::Test;
+    use ::transport::socket::Options;
 
     #[test]
     fn grades_are_as_the_rule_says() {
@@ -554,5 +631,100 @@ mod tests {
         assert_eq!(grade(80_000, 75_000), None);
         assert_eq!(grade(80_000, 79_000), Some("A+"), "the histogram cannot tell them apart");
         assert_eq!((grade(0, 0), grade(80_000, 80_000)), (Some("A+"), Some("A+")));
+    }
+
+    fn part(work: Work, datagrams: bool) -> Part {
+        let plan = Plan {
+            work,
+            datagrams,
+            flows: 1,
+            duration_ns: 1_000_000_000,
+            warm_up_ns: 0,
+            size: 1000,
+            request: 1,
+            response: 1,
+            hold: 0,
+            interval_ns: 0,
+            end: End::default(),
+        };
+        let test = Test {
+            plan,
+            end: End::default(),
+            exchange: Exchange::new(1, 1),
+            bytes: None,
+            count: None,
+            threads: None,
+            handshake: Duration::from_secs(1),
+            own: Options::default(),
+        };
+        Part { test, alone: true }
+    }
+
+    fn outcome(ours: Results, theirs: Option<Results>) -> Outcome {
+        let (latency, apart) = (Histogram::new(), Duration::ZERO);
+        Outcome { ours, theirs: theirs.map(Box::new), latency, apart, error: None, client: None }
+    }
+
+    fn results(bytes: u64, count: u64) -> Results {
+        Results { bytes, count, seconds: 1.0, ..Results::default() }
+    }
+
+    const FROM_US: Work = Work::Stream { from: Sender::Client };
+    const FROM_SERVER: Work = Work::Stream { from: Sender::Server };
+
+    fn told(work: Work, datagrams: bool, ours: Results, theirs: Option<Results>) -> EndpointStream {
+        let (part, outcome) = (part(work, datagrams), outcome(ours, theirs));
+        stream(&part, &[(&part, &outcome, Some(Duration::from_secs(1)))])
+    }
+
+    #[test]
+    fn what_became_of_datagrams_is_known_of_both_ends_or_not_at_all() {
+        // The receiver is gone: not all was lost.
+        let gone = told(FROM_US, true, results(1_000_000, 1000), None);
+        assert_eq!((gone.sent_bytes, gone.received_bytes, gone.datagrams), (1_000_000, None, None));
+        assert!(!gone.sent_at_least);
+        // The sender is gone: not nothing was lost, and what it sent is not known.
+        let gone = told(FROM_SERVER, true, Results { lost: 400, ..results(600_000, 600) }, None);
+        assert_eq!((gone.sent_bytes, gone.received_bytes, gone.datagrams), (600_000, Some(600_000), None));
+        assert!(gone.sent_at_least);
+        let both = told(FROM_US, true, results(1_000_000, 1000), Some(results(600_000, 600)));
+        let datagrams = both.datagrams.expect("both ends were asked");
+        assert_eq!((datagrams.sent, datagrams.received, datagrams.lost), (1000, 600, 400));
+    }
+
+    #[test]
+    fn bytes_that_came_at_one_moment_have_no_rate() {
+        let (part, ours) = (part(FROM_US, false), results(1000, 1));
+        let theirs = Results { seconds: 0.0, ..results(1000, 1) };
+        let outcome = outcome(ours, Some(theirs));
+        let told = stream(&part, &[(&part, &outcome, None)]);
+        assert_eq!((told.received_bytes, told.received_bits_per_second), (Some(1000), None));
+    }
+
+    #[test]
+    fn ends_that_contradict_each_other_are_told() {
+        let codes = |work: Work, datagrams: bool, ours: Results, theirs: Results| {
+            let (part, outcome) = (part(work, datagrams), outcome(ours, Some(theirs)));
+            let of = (&part, &outcome, Some(Duration::from_secs(1)));
+            let mut tested = Tested::default();
+            if matches!(work, Work::Stream { .. }) {
+                tested.streams.push(stream(&part, &[of]));
+            }
+            let mut report = Report::new("endpoint");
+            let all = [(part.clone(), outcome)];
+            add_up(&mut report, &tested, true, all.iter());
+            (!matches!(report.result.verdict, report::Verdict::Done), report.warnings.len())
+        };
+        let fine = (false, 0);
+        assert_eq!(codes(FROM_US, false, results(5000, 5), results(5000, 9)), fine);
+        assert_eq!(codes(FROM_US, false, results(5000, 5), results(5001, 9)), (true, 0));
+        assert_eq!(codes(FROM_US, false, results(5000, 5), results(4000, 9)), (false, 1));
+        assert_eq!(codes(FROM_SERVER, false, results(5001, 5), results(5000, 9)), (true, 0));
+        assert_eq!(codes(FROM_US, true, results(5000, 5), results(4000, 4)), fine);
+        assert_eq!(codes(FROM_US, true, results(5000, 5), results(6000, 6)), (true, 0));
+        let twice = Results { duplicates: 2, ..results(6000, 6) };
+        assert_eq!(codes(FROM_US, true, results(5000, 5), twice), fine);
+        assert_eq!(codes(Work::Exchange, false, results(20, 10), results(22, 11)), fine);
+        assert_eq!(codes(Work::Exchange, false, results(22, 11), results(20, 10)), (true, 0));
     }
 }

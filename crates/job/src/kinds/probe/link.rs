@@ -203,7 +203,9 @@ impl Link {
     /// Counts what is there.
     fn hear(&mut self, tally: &mut Tally) {
         let State::Up(socket) = &self.state else { return };
-        let there = self.written.saturating_sub(port::socket::unacknowledged(socket).unwrap_or(0));
+        // Where that cannot be asked, nothing is known to be there.
+        let Ok(left) = port::socket::unacknowledged(socket) else { return };
+        let there = self.written.saturating_sub(left);
         while self.on_its_way.front().is_some_and(|(end, _)| *end <= there) {
             let Some((_, Numbered { message, .. })) = self.on_its_way.pop_front() else { break };
             self.collector.messages += 1;

@@ -66,6 +66,12 @@ pub struct Done {
     pub collectors: Vec<Collector>,
     /// Why it ended before it was to.
     pub fault: Option<String>,
+    /// There are collectors.
+    pub exports: bool,
+    /// All was counted to its end.
+    pub is_whole: bool,
+    /// All of the captures was read.
+    pub is_read: bool,
 }
 
 /// The probe, before it runs.
@@ -107,6 +113,9 @@ impl Running {
             lasted_ns: 0,
             collectors: Vec::new(),
             fault: Some("the probe's thread panicked: this is a defect of netdyno".to_owned()),
+            exports: false,
+            is_whole: false,
+            is_read: false,
         })
     }
 }
@@ -146,6 +155,7 @@ impl Meter {
                 status_ns: 0,
                 ignored_ns: [0; 2],
                 now_ns: 0,
+                is_read: false,
             };
             let start = Instant::now();
             let fault = match source {
@@ -238,6 +248,8 @@ struct Probe {
     ignored_ns: [u64; 2],
     /// The time of the last frame, or now.
     now_ns: u64,
+    /// All of the captures was read.
+    is_read: bool,
 }
 
 impl Probe {
@@ -344,6 +356,7 @@ impl Probe {
                 }
             }
         }
+        self.is_read = true;
         None
     }
 
@@ -428,7 +441,7 @@ impl Probe {
     fn tell(&mut self) {
         let seen = &mut self.seen;
         seen.flows = self.table.len() as u64;
-        seen.most_flows = seen.most_flows.max(seen.flows);
+        seen.most_flows = self.table.counters().most;
         seen.table_bytes = self.table.bytes() as u64;
         seen.table = *self.table.counters();
         let exported = self.records.exporter.counters();
@@ -451,9 +464,11 @@ impl Probe {
         self.records.flush(now_ns);
         self.tell();
         let Records { queue, unsent, .. } = self.records;
+        let exports = !queue.is_to_nobody();
         let (mut sent, collectors) = queue.finish();
         sender::add(&mut sent.unsent, &unsent);
-        Done { seen: Seen { flows: 0, sent, ..self.seen }, lasted_ns, collectors, fault }
+        let seen = Seen { flows: 0, sent, ..self.seen };
+        Done { seen, lasted_ns, collectors, fault, exports, is_whole: true, is_read: self.is_read }
     }
 }
 

@@ -131,8 +131,13 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     fill(&mut report, &done);
-    passive::judge_count(&mut report, args.count.as_deref().copied(), done.seen.frames, came(args));
+    let count = args.count.as_deref().copied();
+    passive::judge_count(&mut report, count, done.seen.frames, ("frames", came(args)));
     judge(&mut report, &done, place.as_ref());
+    if place.is_none() && session.is_stopped() && done.is_whole && !done.is_read && duration.is_none() {
+        let said = "stopped before all of the captures was read";
+        report.result.verdict.fall_short(Code::Stopped, said);
+    }
     Ok(report)
 }
 
@@ -346,11 +351,40 @@ fn fill(report: &mut Report, done: &meter::Done) {
     });
 }
 
+/// What must add up: each record that began is over, and each that is over was sent, or is counted as not sent by why. Without a collector
+/// none is to be sent.
+fn add_up(seen: &Seen, exports: bool) -> Option<String> {
+    let count = report::units::count;
+    let (begun, ended) = (seen.table.begun, seen.table.ended());
+    if begun != ended {
+        return Some(format!(
+            "{} began and {} ended: this is a defect of netdyno",
+            report::units::counted(begun, "record"),
+            count(ended)
+        ));
+    }
+    let (sent, unsent) = (seen.sent.records, seen.sent.unsent[0]);
+    let whole = sent + unsent + seen.unsayable + seen.untimely;
+    (exports && whole != ended).then(|| {
+        format!(
+            "of {} that ended {} are counted as sent, {} as not sent, {} as ones that the protocol cannot say: this is a defect of netdyno",
+            report::units::counted(ended, "record"),
+            count(sent),
+            count(unsent),
+            count(seen.unsayable + seen.untimely)
+        )
+    })
+}
+
 /// Was all of it metered and sent?
 fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
     let seen = &done.seen;
     let counted = report::units::counted;
     let verdict = &mut report.result.verdict;
+    // A thread that panicked has said so, and has not counted to its end.
+    if let Some(said) = add_up(seen, done.exports).filter(|_| done.is_whole) {
+        verdict.fall_short(Code::CountersDisagree, said);
+    }
     if let Some(fault) = &done.fault {
         match place {
             Some(_) => verdict.fall_short(Code::InterfaceGone, fault.clone()),
@@ -435,6 +469,33 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
         report.warnings.add(
             Code::ClockSet,
             "the clock was set while it ran: times of records go on as if it had not been",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of ten records that ended, so many are of each kind.
+    fn seen(begun: u64, sent: u64, unsent: u64, unsayable: u64) -> Seen {
+        let mut seen = Seen { unsayable, ..Seen::default() };
+        seen.table.begun = begun;
+        seen.table.over = [4, 1, 2, 1, 1, 1];
+        (seen.sent.records, seen.sent.unsent) = (sent, [unsent, 0, 0]);
+        seen
+    }
+
+    #[test]
+    fn records_that_are_neither_sent_nor_counted_as_not_sent_are_told() {
+        assert_eq!(add_up(&seen(10, 7, 2, 1), true), None);
+        assert_eq!(add_up(&seen(10, 0, 0, 0), false), None, "nobody is to get them");
+        assert!(
+            add_up(&seen(10, 7, 2, 0), true)
+                .is_some_and(|said| said.starts_with("of 10 records that ended 7"))
+        );
+        assert!(
+            add_up(&seen(11, 7, 2, 1), true).is_some_and(|said| said.starts_with("11 records began and 10"))
         );
     }
 }

@@ -331,6 +331,11 @@ impl Queue {
         }
     }
 
+    /// There is no collector.
+    pub fn is_to_nobody(&self) -> bool {
+        self.nobody
+    }
+
     /// What was sent so far.
     pub fn sent(&self) -> Sent {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner)

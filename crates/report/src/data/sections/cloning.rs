@@ -401,19 +401,20 @@ impl ClonedAnswers {
 /// Its figures, as far as they are known.
 pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     let Some(c) = &report.result.cloned else { return Vec::new() };
+    let (sessions, dropped) = (SESSIONS.count(c.sessions.taken()), DROPPED.count(c.dropped_frames));
+    // Where nobody was connected to, no connection failed and nothing was left unsaid.
+    let Some(a) = &c.answers else { return vec![sessions, dropped] };
     let mut all = vec![
-        SESSIONS.count(c.sessions.taken()),
+        sessions,
         CONNECTED.count(c.connections.connected),
         UNCONNECTED.count(c.connections.wanted - c.connections.connected.min(c.connections.wanted)),
         SENT.count(c.sent.sent),
         UNSENT.count(c.sent.due - c.sent.sent.min(c.sent.due)),
-        DROPPED.count(c.dropped_frames),
+        dropped,
     ];
-    if let Some(a) = &c.answers {
-        all.push(DIFFERENT.count(a.different()).of(a.compared));
-        all.extend(a.delay_ns.iter().flat_map(|d| [DELAY.count(d.p50), DELAY_P99.count(d.p99)]));
-        all.extend(a.target_first_byte_ns.iter().map(|d| TARGET_FIRST.count(d.p50)));
-        all.extend(a.online_first_byte_ns.iter().map(|d| ONLINE_FIRST.count(d.p50)));
-    }
+    all.push(DIFFERENT.count(a.different()).of(a.compared));
+    all.extend(a.delay_ns.iter().flat_map(|d| [DELAY.count(d.p50), DELAY_P99.count(d.p99)]));
+    all.extend(a.target_first_byte_ns.iter().map(|d| TARGET_FIRST.count(d.p50)));
+    all.extend(a.online_first_byte_ns.iter().map(|d| ONLINE_FIRST.count(d.p50)));
     all
 }

@@ -12,9 +12,11 @@ pub struct Collection {
     /// Sums over all exporters.
     #[serde(flatten)]
     pub all: Exported,
-    /// Records a second, from the first message to the last.
-    pub records_per_second: f64,
-    /// Messages that the kernel had no room for: this collector lost them, no exporter did.
+    /// Records a second, from the first message to the last; left out where all came at one moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_per_second: Option<f64>,
+    /// Messages that the kernel had no room for, at least (of those that it had joined on their way it counts several as one): this collector
+    /// lost them, no exporter did.
     pub dropped_messages: u64,
     /// TCP connections that exporters made.
     #[serde(default, skip_serializing_if = "super::is_zero")]
@@ -26,10 +28,13 @@ pub struct Collection {
     pub written_records: u64,
     /// Records for which a writer had no room or no disk: the most of `sinks`.
     pub unwritten_records: u64,
+    /// Records that were written without some of their fields that have no column, because they had no room.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub trimmed_records: u64,
     /// Places where records were written, each with counts of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<Written>,
-    /// Exporters; of those that are forgotten each address counts once.
+    /// Exporters; of those that are forgotten each address counts once. `(others)` are none.
     pub exporters: u64,
     /// Exporters (addresses and ports) that were silent for hours, or gave way to others.
     #[serde(default, skip_serializing_if = "super::is_zero")]
@@ -144,12 +149,9 @@ figures! {
 pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     let all = report.result.collection.iter();
     all.flat_map(|c| {
-        [
-            RECORDS.count(c.all.records),
-            RATE.is(c.records_per_second),
-            DROPPED.count(c.dropped_messages),
-            MISSING.count(c.all.missing_records),
-        ]
+        let counts = [DROPPED.count(c.dropped_messages), MISSING.count(c.all.missing_records)];
+        let rate = c.records_per_second.map(|rate| RATE.is(rate));
+        [RECORDS.count(c.all.records)].into_iter().chain(rate).chain(counts)
     })
     .collect()
 }

@@ -63,6 +63,9 @@ pub struct EndpointStream {
     pub sent_ns: u64,
     /// Bits per second that the sender handed to its kernel.
     pub sent_bits_per_second: f64,
+    /// The sender could not be asked: it sent what was received, at least.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub sent_at_least: bool,
     /// Bytes that the receiver got in its own measured time; of datagrams of those that `sent_bytes` counts. Left out where it could not be
     /// asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,10 +74,10 @@ pub struct EndpointStream {
     /// was done, the latter alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_ns: Option<u64>,
-    /// Bits a second that it got: the throughput.
+    /// Bits a second that it got: the throughput. Left out where all came at one moment, of which there is no rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bits_per_second: Option<f64>,
-    /// Counts of datagrams; left out for streams of TCP.
+    /// Counts of datagrams; left out for streams of TCP, and where an end could not be asked: what was lost is known of both together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
 }
@@ -94,7 +97,8 @@ pub struct Datagrams {
     pub lost: u64,
     /// Lost datagrams over those sent (0 to 1).
     pub loss_ratio: f64,
-    /// Lost datagrams that reached the receiver's host and found no room in its socket: no loss of the network.
+    /// Lost datagrams that reached the receiver's host and found no room in its socket: no loss of the network. Where its kernel joins
+    /// datagrams (UDP_GRO) it counts several as one: there were as many at least.
     pub dropped_by_receiver: u64,
     /// Refused by the sender's own host (ENOBUFS): not among those sent.
     pub refused_by_sender: u64,
@@ -130,10 +134,12 @@ pub struct Transactions {
     /// Requests that were due and not sent: the load was not offered.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unsent: u64,
-    /// Requests that were not answered (UDP).
+    /// Requests that were not answered within a second (UDP). Up to `in_flight` over each connection, which were sent later, are neither
+    /// answered nor lost when the test ends.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub lost: u64,
-    /// Time that transactions took.
+    /// Time that transactions took. One that was not answered when the test ended counts as it stands if it had waited longer than all others
+    /// took, or in an open loop than 99 % of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
 }
@@ -246,8 +252,10 @@ pub struct Repeated {
     pub level: f64,
     /// The whole width of the confidence interval that was asked for, as a share of the mean.
     pub wanted_width_ratio: f64,
-    /// The whole width of the confidence interval that was reached, as a share of the mean.
-    pub width_ratio: f64,
+    /// The whole width of the confidence interval that was reached, as a share of the mean; left out of fewer than two results, which
+    /// have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width_ratio: Option<f64>,
     /// Whether the interval is as narrow as was asked.
     pub reached: bool,
 }

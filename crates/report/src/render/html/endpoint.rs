@@ -42,7 +42,9 @@ pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
     for stream in &endpoint.streams {
         let name = if stream.from_client { "To the server" } else { "From the server" };
         let value = stream.received_bits_per_second.map_or("not known".to_owned(), units::bit_rate);
-        tiles.push((name, value, format!("sent at {}", units::bit_rate(stream.sent_bits_per_second))));
+        let sent = units::bit_rate(stream.sent_bits_per_second);
+        let at_least = if stream.sent_at_least { "at least " } else { "" };
+        tiles.push((name, value, format!("sent at {at_least}{sent}")));
         if let Some(d) = &stream.datagrams {
             tiles.push(("Lost", units::percent(d.loss_ratio), units::counted(d.lost, "datagram")));
         }

@@ -11,13 +11,15 @@ pub(super) struct Collected;
 impl Section for Collected {
     fn lines(&self, report: &Report) -> Vec<Line> {
         let Some(c) = &report.result.collection else { return Vec::new() };
-        let mut received = vec![
-            units::counted(c.all.records, "record"),
-            format!("{} records/s", units::count(c.records_per_second.round() as u64)),
+        let mut received = vec![units::counted(c.all.records, "record")];
+        received.extend(
+            c.records_per_second.map(|rate| format!("{} records/s", units::count(rate.round() as u64))),
+        );
+        received.extend([
             units::counted(c.all.messages, "message"),
             units::counted(c.exporters, "exporter"),
             format!("{} lost by this collector", units::count(c.dropped_messages)),
-        ];
+        ]);
         if c.connections > 0 {
             let closed = units::count(c.closed_connections);
             received.push(format!("{} ({closed} closed here)", units::counted(c.connections, "connection")));
@@ -55,7 +57,7 @@ impl Section for Collected {
     fn facts(&self, report: &Report, facts: &mut Facts) {
         let Some(c) = &report.result.collection else { return };
         facts.add("flow records received", &units::count(c.all.records));
-        facts.add("records a second", &units::count(c.records_per_second.round() as u64));
+        facts.maybe("records a second", c.records_per_second.map(|rate| units::count(rate.round() as u64)));
         facts.add("messages lost by this collector", &units::count(c.dropped_messages));
         facts.add("records missing", &units::count(c.all.missing_records));
         facts.add("messages missing", &units::count(c.all.missing_messages));

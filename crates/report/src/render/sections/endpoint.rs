@@ -134,14 +134,21 @@ fn stream_sentence(stream: &EndpointStream) -> String {
     let [from, to] =
         if stream.from_client { ["This host", "the server"] } else { ["The server", "this host"] };
     let sent = format!(
-        "{from} sent {} at {}",
+        "{from} sent {}{} at {}",
+        at_least(stream),
         units::bytes(stream.sent_bytes),
         units::bit_rate(stream.sent_bits_per_second)
     );
-    match stream.received_bits_per_second {
-        Some(rate) => format!("{sent}, {to} received {}", units::bit_rate(rate)),
-        None => format!("{sent}; what {to} received is not known"),
+    match (stream.received_bits_per_second, stream.received_bytes) {
+        (Some(rate), _) => format!("{sent}, {to} received {}", units::bit_rate(rate)),
+        (None, Some(bytes)) => format!("{sent}, {to} received {} at one moment", units::bytes(bytes)),
+        (None, None) => format!("{sent}; what {to} received is not known"),
     }
+}
+
+/// What stands before a sender's count that is the receiver's.
+fn at_least(stream: &EndpointStream) -> &'static str {
+    if stream.sent_at_least { "at least " } else { "" }
 }
 
 fn transactions_sentence(t: &Transactions) -> String {
@@ -321,10 +328,12 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
             let within = stream.received_ns.map_or_else(String::new, |ns| format!(" in {}", units::time(ns)));
             format!("{} at {} received by {to}{within}", units::bytes(bytes), units::bit_rate(rate))
         }
+        (Some(bytes), None) => format!("{} received by {to} at one moment", units::bytes(bytes)),
         _ => format!("what {to} received is not known"),
     }];
     facts.push(format!(
-        "{} at {} sent by {from} in {}",
+        "{}{} at {} sent by {from} in {}",
+        at_least(stream),
         units::bytes(stream.sent_bytes),
         units::bit_rate(stream.sent_bits_per_second),
         units::time(stream.sent_ns)
@@ -375,9 +384,13 @@ fn transaction_facts(t: &Transactions) -> Vec<String> {
 }
 
 fn confidence_facts(c: &Repeated) -> Vec<String> {
+    let mean = match c.width_ratio {
+        Some(width) => format!("mean within +/- {}", units::percent(width / 2.0)),
+        None => "too few for an interval".to_owned(),
+    };
     vec![
         format!("{} times", c.results.len()),
-        format!("mean within +/- {}", units::percent(c.width_ratio / 2.0)),
+        mean,
         format!("at {} confidence", units::percent(c.level)),
         format!("asked for +/- {}", units::percent(c.wanted_width_ratio / 2.0)),
     ]

@@ -20,7 +20,10 @@ fn checked(outcome: &Outcome, work: Work) {
     if matches!(work, Work::Stream { .. }) {
         assert_eq!(ours.bytes, theirs.bytes, "{work:?}");
     } else {
-        assert_eq!(ours.count, outcome.latency.count(), "{work:?}");
+        // What waited longest was still under way at the end, up to three over each connection.
+        let waiting = if work == Work::Exchange { 3 * u64::from(MANY) } else { 0 };
+        let timed = outcome.latency.count();
+        assert!((ours.count..=ours.count + waiting).contains(&timed), "{work:?}: {timed} of {}", ours.count);
         assert_eq!(ours.bytes, ours.count * 30);
     }
 }
