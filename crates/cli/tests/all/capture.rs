@@ -1,6 +1,7 @@
 //! `--capture`, `--pass`: what is captured where it is measured, held to Wireshark's tools; and labs of `send` and `replay`.
 
 use crate::common::*;
+use crate::judged::judged;
 use std::collections::BTreeMap;
 
 /// Nanoseconds of a time with nine decimals.
@@ -107,11 +108,16 @@ fn a_capture_of_so_many_frames_has_the_first_and_measuring_goes_on() {
     // No later file takes the place of the one that has them.
     let file = net.file("kept.pcapng");
     let line = format!(
-        "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 1500ms --measure rx0 --json --capture {file} --capture-count 100 \
-         --capture-rotate 500ms --capture-files 1"
+        "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 2500ms --measure rx0 --json --capture {file} --capture-count 100 \
+         --capture-rotate 1s --capture-files 1"
     );
-    let told = net.run(line).json()["result"]["capture"].clone();
-    assert_eq!([&told["frames"], &told["files_begun"]].map(number), [100, 1], "{told}");
+    let report = net.run(line).json();
+    let told = report["result"]["capture"].clone();
+    assert_eq!(number(&told["frames"]), 100, "{told}");
+    // They are there within a second, unless their sender is held up.
+    if judged(longest_stall(&report) < 500_000_000) {
+        assert_eq!(number(&told["files_begun"]), 1, "{told}");
+    }
     // Of those that something befell the first, with their neighbours, however many there are.
     let file = net.file("lost.pcapng");
     let line = format!(

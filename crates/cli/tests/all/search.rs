@@ -283,7 +283,7 @@ fn report(folder: &TempDir) -> Value {
 fn a_device_that_loses_everything_has_no_throughput() {
     for method in ["mlrsearch", "bisect"] {
         let search = format!(
-            "netdyno search throughput --lab --lab-loss 100% --size 64 --max 2kpps --min 500pps --trial-duration 50ms --method {method}"
+            "netdyno search throughput --lab --lab-loss 100% --size 64 --max 2kpps --min 500pps --trial-duration 100ms --method {method}"
         );
         assert_no_throughput(run(search), "500 pps");
     }
