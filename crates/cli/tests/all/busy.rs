@@ -53,7 +53,8 @@ fn assert_within_the_bound(report: &Value, frames_per_second: u64) {
 
 #[test]
 fn beside_busy_loops_a_replay_sends_no_less_than_tcpreplay() {
-    let net = Net::alone();
+    alone();
+    let net = Net::new();
     let file = net.file("flows.pcap");
     net.run(format!("netdyno craft 'ipv4/udp(sport=1024..2023)' --count 1000 --size 604 -w {file}")).ok();
     let _loops = Loops::begin();
@@ -84,11 +85,12 @@ fn beside_busy_loops_a_replay_sends_no_less_than_tcpreplay() {
 
 #[test]
 fn a_sender_that_others_hold_up_goes_before_them() {
-    let net = Net::alone();
+    alone();
+    let net = Net::new();
     let _loops = Loops::begin();
     for engine in ["packet", "xdp"] {
         let send = format!(
-            "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 20kpps --duration 1s --engine {engine} --json"
+            "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 20kpps --duration 500ms --engine {engine} --json"
         );
         for (option, priority) in [("", "real-time"), ("--no-real-time", "ordinary")] {
             let ran = net.run(format!("{send} {option}"));

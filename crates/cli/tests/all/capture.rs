@@ -1,14 +1,8 @@
 //! `--capture`, `--pass`: what is captured where it is measured, held to Wireshark's tools; and labs of `send` and `replay`.
 
 use crate::common::*;
+use crate::judged::judged;
 use std::collections::BTreeMap;
-
-/// A row for each packet.
-fn fields(file: &str, fields: &[&str]) -> Vec<Vec<String>> {
-    let asked: String = fields.iter().map(|field| format!(" -e {field}")).collect();
-    let rows = run(format!("tshark -r {file} -T fields -E separator=|{asked}")).ok().stdout;
-    rows.lines().map(|row| row.split('|').map(str::to_owned).collect()).collect()
-}
 
 /// Nanoseconds of a time with nine decimals.
 fn ns(time: &str) -> i64 {
@@ -35,7 +29,7 @@ fn a_capture_has_every_frame_at_the_time_that_latency_is_told_by() {
         let ahead = comment.split("CLOCK_MONOTONIC + ").nth(1).and_then(|rest| rest.split(' ').next());
         let ahead: i64 = ahead.and_then(|ahead| ahead.parse().ok()).expect("how far the wall clock is ahead");
         let mut delays = Vec::new();
-        for row in fields(&file, &["frame.time_epoch", "frame.len", "frame.cap_len", "udp.payload"]) {
+        for row in tshark_rows(&file, &["frame.time_epoch", "frame.len", "frame.cap_len", "udp.payload"]) {
             assert_eq!(row[1], row[2], "captured whole");
             let stamp = &row[3][row[3].len() - 12..];
             let left = i64::from_str_radix(stamp, 16).expect("a stamp of 48 bits");
@@ -70,7 +64,7 @@ fn what_befell_frames_is_captured_with_its_neighbours_and_said() {
         net.run(format!("netdyno replay {spoilt} --on tx0 --topspeed")).ok();
         let report = meter.wait().ok().json();
         assert_eq!(number(&report["result"]["capture"]["events"]), 4, "{how}");
-        let rows = fields(&file, &["frame.cap_len", "frame.len", "frame.comment"]);
+        let rows = tshark_rows(&file, &["frame.cap_len", "frame.len", "frame.comment"]);
         assert!(rows.iter().all(|row| row[0] == "40" && row[1] == "60"), "{rows:?}");
         let said: Vec<_> = rows.iter().map(|row| row[2].as_str()).filter(|said| !said.is_empty()).collect();
         let expected = [
@@ -107,18 +101,23 @@ fn a_capture_of_so_many_frames_has_the_first_and_measuring_goes_on() {
         );
         let listed = run(format!("tcpdump -nr {file}")).ok().stdout;
         assert_eq!(listed.lines().count(), 100, "{how}");
-        let ports: Vec<String> = fields(&file, &["udp.srcport"]).concat();
+        let ports: Vec<String> = tshark_rows(&file, &["udp.srcport"]).concat();
         let expected: Vec<String> = (1000..1100).map(|port: u32| port.to_string()).collect();
         assert_eq!(ports, expected, "{how}");
     }
     // No later file takes the place of the one that has them.
     let file = net.file("kept.pcapng");
     let line = format!(
-        "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 3s --measure rx0 --json --capture {file} --capture-count 100 \
+        "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 2500ms --measure rx0 --json --capture {file} --capture-count 100 \
          --capture-rotate 1s --capture-files 1"
     );
-    let told = net.run(line).json()["result"]["capture"].clone();
-    assert_eq!([&told["frames"], &told["files_begun"]].map(number), [100, 1], "{told}");
+    let report = net.run(line).json();
+    let told = report["result"]["capture"].clone();
+    assert_eq!(number(&told["frames"]), 100, "{told}");
+    // They are there within a second, unless their sender is held up.
+    if judged(longest_stall(&report) < 500_000_000) {
+        assert_eq!(number(&told["files_begun"]), 1, "{told}");
+    }
     // Of those that something befell the first, with their neighbours, however many there are.
     let file = net.file("lost.pcapng");
     let line = format!(
@@ -127,7 +126,7 @@ fn a_capture_of_so_many_frames_has_the_first_and_measuring_goes_on() {
     );
     let told = run(line).with(1).json()["result"]["capture"].clone();
     assert_eq!(number(&told["frames"]), 20, "{told}");
-    assert_eq!(fields(&file, &["frame.len"]).len(), 20);
+    assert_eq!(tshark_rows(&file, &["frame.len"]).len(), 20);
     run(format!("netdyno send ipv4/udp --lab --count 1 --capture {file} --capture-count 0"))
         .with(2)
         .says(&["--capture-count", "above zero"]);
@@ -146,7 +145,7 @@ fn several_files_take_turns_and_a_killed_capture_is_readable() {
     let files = told["files"].as_array().expect("files");
     assert_eq!((number(&told["files_begun"]), files.len()), (6, 3));
     let packets: usize =
-        files.iter().map(|file| fields(file.as_str().expect("a name"), &["frame.len"]).len()).sum();
+        files.iter().map(|file| tshark_rows(file.as_str().expect("a name"), &["frame.len"]).len()).sum();
     assert!((400..=600).contains(&packets), "{packets} packets");
     // At most the last block is not whole.
     let running = net.start(format!("{send} --capture {file}"));
@@ -234,7 +233,7 @@ fn a_replay_in_a_lab_of_its_own_passes_both_directions_of_a_capture() {
     let report = run(&line).json();
     assert_eq!(number(&report["result"]["rx"]["frames"]), 200);
     let mut by_sender = BTreeMap::new();
-    for row in fields(&file.display().to_string(), &["eth.src"]) {
+    for row in tshark_rows(&file.display().to_string(), &["eth.src"]) {
         *by_sender.entry(row[0].clone()).or_insert(0) += 1;
     }
     assert_eq!(by_sender.into_values().collect::<Vec<_>>(), [100, 100]);

@@ -55,7 +55,13 @@ fn two_cores_send_every_frame_of_an_expression_exactly_once() {
         run(format!("netdyno craft {program} --size {size} --count 5001 -w {file}")).ok();
         let wanted = frames(&file);
         for engine in ["xdp", "afxdp", "packet"] {
-            for pace in ["--topspeed", "--rate 50kpps", "--rate 100mbps"] {
+            // Where sizes are drawn, a rate in bits depends on them.
+            let paces = if size == "imix" {
+                &["--topspeed", "--rate 50kpps"]
+            } else {
+                &["--topspeed", "--rate 100mbps"]
+            };
+            for pace in paces {
                 let got = net.received(wanted.len(), || {
                     let send = format!("netdyno send {program} --size {size} --on tx0 {pace} --count 5001");
                     net.run(format!("{send} --cores 2 --engine {engine} --json")).result();
@@ -136,12 +142,15 @@ fn a_rate_is_kept_by_two_cores_over_a_duration() {
     assert_eq!(frames(&report), [2_000; 2]);
     assert!(number(&report["result"]["tx"]["duration_ns"]) >= 1_000_000_000, "{report}");
     // And no slower, unless it says so.
-    let report = net.run(format!("{send} --duration 1s")).result();
+    let whole = |report: &Value| {
+        reasons(report).is_empty() && number(&report["result"]["tx"]["duration_ns"]) == 1_000_000_000
+    };
+    let report = in_time(whole, || net.run(format!("{send} --duration 1s")).result());
     let tx = &report["result"]["tx"];
     assert_eq!(tx["intended_frames_per_second"], 4_000.0);
     assert_eq!(number(&tx["intended_frames"]), 4_000);
     assert_eq!(tx["frames"], report["result"]["rx"]["frames"]);
-    if judged(reasons(&report).is_empty() && number(&tx["duration_ns"]) == 1_000_000_000) {
+    if judged(whole(&report)) {
         assert_all_by(&report, 2, 4_000);
         assert_eq!(frames(&report), [2_000; 2]);
     } else {
@@ -207,7 +216,7 @@ fn streams_with_rates_of_their_own_and_with_weights_are_shared_out_too() {
     ];
     std::fs::write(&file, scenario.join("\n")).expect("a scenario");
     let send = format!("netdyno send {file} --on tx0 --measure rx0 --engine packet --json --cores 2");
-    let report = net.run(send).result();
+    let report = in_time(|report| longest_stall(report) < 10_000_000, || net.run(&send).result());
     let keys = ["stream", "tx_frames", "rx_frames", "lost_frames", "reordered_frames"];
     let streams = report["streams"].as_array().expect("streams");
     let told: Vec<_> = streams.iter().map(|stream| counted(stream, &keys)).collect();

@@ -20,7 +20,9 @@ fn assert_short(report: &Value) {
 #[test]
 fn an_endless_run_that_a_signal_ends_is_held_to_its_rate() {
     for engine in ["packet", "afxdp", "xdp"] {
-        for more in ["", "--duration 60s"] {
+        // What of a duration was due is told before an engine is asked.
+        let ends: &[&str] = if engine == "packet" { &["", "--duration 60s"] } else { &[""] };
+        for more in ends {
             let net = Net::new();
             let sender = net.start(format!(
                 "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 90mpps --engine {engine} --json {more}"

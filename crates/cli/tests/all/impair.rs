@@ -260,7 +260,6 @@ fn copies_are_counted_as_such_and_end_no_wait() {
 
 #[test]
 fn answers_that_come_late_are_lost_and_no_other_trials() {
-    let _turn = alone();
     // Stragglers are waited for 2 s at most. The first trial's come 2.9 to 3.4 s after its beginning: in the middle of the
     // second, which begins after 2.6 s and all is over after 5.5 s. The second's own come when that is over, too.
     let began = Instant::now();

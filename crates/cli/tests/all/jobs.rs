@@ -36,7 +36,6 @@ fn typed(dir: &Folder, line: &str) -> Ran {
 
 #[test]
 fn every_example_of_the_documents_is_a_job_that_runs() {
-    let _alone = alone();
     let dir = folder();
     typed(&dir, "netdyno synth --profile smallflows -w small.pcap").ok();
     let examples = examples();
@@ -275,7 +274,6 @@ fn a_path_that_is_no_text_costs_no_result() {
 
 #[test]
 fn a_trial_of_a_result_sends_the_same_frames() {
-    let _turn = alone();
     let dir = folder();
     let first = path(&dir, "first");
     let trial = "netdyno trial ipv4(src=random(10.0.0.0/8))/udp --lab --rate 1kpps --duration 100ms";
@@ -288,7 +286,6 @@ fn a_trial_of_a_result_sends_the_same_frames() {
 
 #[test]
 fn a_search_out_of_a_file_goes_on_where_it_was_interrupted() {
-    let _turn = alone();
     let dir = folder();
     let (file, to) = (path(&dir, "job.yaml"), path(&dir, "to"));
     let job = "schema: netdyno.job/1\nkind: search\nfind: {loss: {step: 50%}}\nmax: 2kpps\ntrial_duration: 1s\nbench: {lab: }\n";

@@ -1,7 +1,7 @@
 //! Captures of every link type that can be read, judged by tshark: what goes in is what comes out of edits and of
 //! conversions, and what cannot be converted is left out or refused.
 
-use crate::common::{folder, path, run, write_pcap};
+use crate::common::{folder, join_pcap, path, run, write_pcap};
 
 /// A UDP datagram of 10.1.2.3 to port 80 of 192.168.9.77, with right checksums.
 const IP: [u8; 32] = [
@@ -98,13 +98,20 @@ fn read(capture: &str, field: &str) -> Vec<String> {
 #[test]
 fn frames_of_every_link_type_are_edited_where_they_are() {
     let dir = folder();
-    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
-    for (link, frames, unreadable) in kinds() {
+    let (input, all) = (path(&dir, "in.pcap"), path(&dir, "all.pcapng"));
+    let mut outputs = Vec::new();
+    for (n, (link, frames, _)) in kinds().into_iter().enumerate() {
+        let output = path(&dir, &format!("{n}.pcap"));
         write_pcap(&input, link.into(), &frames);
         run(format!("netdyno edit {input} -w {output} --map-ip 10.0.0.0/8=11.0.0.0/8 --map-port 80=8080"))
             .ok();
-        let lines = read(&output, "udp.dstport");
-        let right = lines.iter().filter(|line| *line == "1;1;11.1.2.3;8080").count();
+        outputs.push(output);
+    }
+    // Each with an interface of its own.
+    run(format!("mergecap -a -I none -F pcapng -w {all} {}", outputs.join(" "))).ok();
+    let lines = read(&all, "udp.dstport -e frame.interface_id");
+    for (n, (link, frames, unreadable)) in kinds().into_iter().enumerate() {
+        let right = lines.iter().filter(|line| **line == format!("1;1;11.1.2.3;8080;{n}")).count();
         assert_eq!(right, frames.len() - unreadable, "link type {link}: {lines:?}");
     }
 }
@@ -112,7 +119,8 @@ fn frames_of_every_link_type_are_edited_where_they_are() {
 #[test]
 fn frames_of_every_link_type_become_ethernet_frames() {
     let dir = folder();
-    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    let (input, output, all) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"), path(&dir, "all.pcap"));
+    let (mut joined, mut count) = (Vec::new(), 0);
     for (link, frames, unreadable) in kinds() {
         write_pcap(&input, link.into(), &frames);
         // Those that tell addresses keep them.
@@ -122,20 +130,19 @@ fn frames_of_every_link_type_become_ethernet_frames() {
             _ => "--enet-dmac=02:00:00:00:00:02 --enet-smac=02:00:00:00:00:01",
         };
         run(format!("netdyno tcprewrite -i {input} -o {output} --dlt=enet {macs}")).ok();
-        let wanted = vec!["1;1;10.1.2.3;02:00:00:00:00:02,02:00:00:00:00:01"; frames.len() - unreadable];
-        let lines = read(&output, "eth.addr");
-        assert_eq!(lines, wanted, "link type {link}");
+        let wanted = frames.len() - unreadable;
         let bytes = std::fs::read(&output).expect("a capture");
-        assert_eq!(
-            bytes.len(),
-            24 + wanted.len() * (16 + 14 + IP.len()),
-            "link type {link}: nothing else is left"
-        );
+        assert_eq!(bytes.len(), 24 + wanted * (16 + 14 + IP.len()), "link type {link}: nothing else is left");
+        join_pcap(&mut joined, &output);
+        count += wanted;
         if !macs.is_empty() && link != 1 {
             run(format!("netdyno tcprewrite -i {input} -o {output} --dlt=enet"))
                 .refused(&["destination address"]);
         }
     }
+    std::fs::write(&all, joined).expect("a capture");
+    let wanted = vec!["1;1;10.1.2.3;02:00:00:00:00:02,02:00:00:00:00:01"; count];
+    assert_eq!(read(&all, "eth.addr"), wanted);
 }
 
 #[test]

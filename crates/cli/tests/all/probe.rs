@@ -1,8 +1,9 @@
 //! `netdyno probe`: records as collectors of others read them, against a truth that others computed.
 
-use crate::common::{Folder, Net, Ran, eventually, folder, number, path, reasons, run};
+use crate::common::{Folder, Net, Ran, by_scapy, eventually, folder, number, path, reasons, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Flows of many kinds. Each ends up as one record, if no timeout cuts it.
@@ -54,10 +55,8 @@ with PcapWriter(sys.argv[1], linktype=1, nano=True) as out:
 
 /// A capture of flows of many kinds.
 pub fn many_kinds(dir: &Folder) -> String {
-    let (script, capture) = (path(dir, "kinds.py"), path(dir, "kinds.pcap"));
-    std::fs::write(&script, KINDS).expect("a script");
-    run(format!("/usr/bin/python3 {script} {capture}")).ok();
-    capture
+    static MADE: OnceLock<Vec<u8>> = OnceLock::new();
+    by_scapy(&MADE, dir, "kinds", KINDS)
 }
 
 /// A flow, and what was counted: packets, bytes of IP, flags, first and last in milliseconds.

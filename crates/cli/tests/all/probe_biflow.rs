@@ -1,8 +1,9 @@
 //! `netdyno probe --biflow`: records of both directions (RFC 5103) as collectors of others read them, and as ours does.
 
-use crate::common::{Folder, Net, eventually, folder, frames, number, path, run};
+use crate::common::{Folder, Net, by_scapy, eventually, folder, frames, number, path, run};
 use crate::probe::{IN_ORDER, Nfcapd, Records, collector, ended, many_kinds, metering, truth, written};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// Conversations: whole ones, of which one direction is missing, whose beginning is missing.
 const TALK: &str = r#"
@@ -47,10 +48,8 @@ with PcapWriter(sys.argv[1], linktype=1, nano=True) as out:
 "#;
 
 fn conversations(dir: &Folder) -> String {
-    let (script, capture) = (path(dir, "talk.py"), path(dir, "talk.pcap"));
-    std::fs::write(&script, TALK).expect("a script");
-    run(format!("/usr/bin/python3 {script} {capture}")).ok();
-    capture
+    static MADE: OnceLock<Vec<u8>> = OnceLock::new();
+    by_scapy(&MADE, dir, "talk", TALK)
 }
 
 const WHOLE: &str = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";

@@ -152,12 +152,13 @@ fn crafted_frames_have_the_times_and_the_order_of_the_file() {
 
 #[test]
 fn bursts_and_chains_arrive_at_their_times() {
+    alone();
     for (name, until) in [("bursts.yaml", 500), ("chained.yaml", 900)] {
         let example = example(name);
         let due = due_before(&compiled(Path::new(&example)), until * 1_000_000);
         let mut wanted: Vec<u64> = due.concat();
         wanted.sort();
-        let net = Net::alone();
+        let net = Net::new();
         let mut report = Value::Null;
         let times = arrivals(&net, wanted.len(), || {
             let count = wanted.len();

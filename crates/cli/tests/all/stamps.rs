@@ -9,7 +9,7 @@ fn a_driver_says_when_some_of_the_frames_really_left() {
     if !several_cpus() {
         return;
     }
-    let net = Net::alone();
+    let net = Net::new();
     let stamped = |arguments: &str| net.run(format!("{SEND} --tx-timestamps driver {arguments}")).result();
     // A thousand frames in a second and a half: most of them more than a millisecond apart.
     let report = stamped("--rate 700pps --count 1000");
@@ -40,7 +40,7 @@ fn a_driver_says_when_some_of_the_frames_really_left() {
 
 #[test]
 fn stamps_that_nobody_gives_are_refused_in_one_sentence() {
-    let net = Net::alone();
+    let net = Net::new();
     let refused = |arguments: &str, why: &str| {
         let ran = net.run(format!("{SEND} --rate 1kpps --count 10 --tx-timestamps {arguments}"));
         assert_eq!((ran.status, ran.stderr.trim_end().lines().count()), (2, 1), "{}", ran.stderr);

@@ -6,8 +6,8 @@
 //! left out of the comparison. docs/compat.md tells all differences.
 
 use crate::common::{
-    Folder, assert_same_frames, command, folder, frames, listing, path, pcap_header, pcap_record, run, start,
-    tshark_complaints,
+    Folder, assert_same_frames, command, folder, frames, join_pcap, listing, path, pcap_header, pcap_record,
+    run, start, tshark_complaints,
 };
 use std::fs::{read, write};
 
@@ -330,6 +330,7 @@ fn edit_says_the_same_in_its_own_words() {
 fn sctps_checksum_follows_edits_and_is_computed_when_asked_for() {
     let dir = folder();
     let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    let (all, mut edited, mut wrong) = (path(&dir, "all.pcap"), Vec::new(), Vec::new());
     // Scapy's own checksum: of what it reads without one.
     let scapy = |file: &str| {
         let script = "import sys; from scapy.all import *\n\
@@ -362,15 +363,20 @@ fn sctps_checksum_follows_edits_and_is_computed_when_asked_for() {
             format!("tcprewrite -i {input} -o {output} -r 80:8080 -C -N {}:{}", brackets(pnat), brackets(to)),
         ] {
             run(format!("netdyno {edit}")).ok();
-            assert_eq!(tshark_complaints(&output), "", "{edit}");
-            assert_eq!(scapy(&output), "1000 8080 True\n".repeat(20), "{edit}");
+            join_pcap(&mut edited, &output);
         }
         craft(",chksum=0xdeadbeef");
-        assert_eq!(tshark_complaints(&input).lines().count(), 20);
+        join_pcap(&mut wrong, &input);
         run(format!("netdyno tcprewrite -i {input} -o {output} --fixcsum")).ok();
-        assert_eq!(tshark_complaints(&output), "");
-        assert_eq!(scapy(&output), "1000 80 True\n".repeat(20));
+        join_pcap(&mut edited, &output);
     }
+    std::fs::write(&all, wrong).expect("a capture");
+    assert_eq!(tshark_complaints(&all).lines().count(), 2 * 20);
+    std::fs::write(&all, edited).expect("a capture");
+    assert_eq!(tshark_complaints(&all), "");
+    // Of each version of IP what four edits of the port made, and what was only mended.
+    let wanted = ["1000 8080 True\n".repeat(4 * 20), "1000 80 True\n".repeat(20)].concat();
+    assert_eq!(scapy(&all), wanted.repeat(2));
 }
 
 #[test]

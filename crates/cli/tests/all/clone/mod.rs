@@ -10,10 +10,13 @@ mod remote;
 mod ring;
 pub mod steered;
 
-use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};
+use crate::common::{
+    Folder, Ran, Running, eventually, folder, handle, inside, number, path, reasons, run, start,
+};
 use ::lab::Namespace;
 use oracle::{Load, Seen, Server};
 use serde_json::Value;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Clients 10.77.1.2 -- 10.77.1.1 the server 10.77.2.1 -- 10.77.2.2 the target.
@@ -92,10 +95,27 @@ fn set(namespace: &Namespace, name: &str, value: &str) {
     written.expect("a namespace").unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
+/// Waits until all threads of a process have slept for a while. One that has something left to do runs, or waits for a processor.
+fn until_idle(running: &Running) {
+    let asleep = || {
+        let tasks =
+            std::fs::read_dir(format!("/proc/{}/task", running.pid())).into_iter().flatten().flatten();
+        let stat = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat")).ok();
+        // proc_pid_stat(5): the third field; the second is a name in parentheses.
+        let runs = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
+        !tasks.filter_map(stat).any(runs)
+    };
+    let mut looks = 0;
+    eventually("it has nothing to do", || {
+        looks = if asleep() { looks + 1 } else { 0 };
+        looks > 10
+    });
+}
+
 /// Ends a clone in an orderly way: its result.
 fn ended(clone: Running) -> (Ran, Value) {
     // What was said last is on its way.
-    std::thread::sleep(Duration::from_millis(300));
+    until_idle(&clone);
     clone.signal("INT");
     let ran = clone.wait();
     let report = ran.json();
@@ -322,7 +342,7 @@ fn nginx_and_redis_are_compared_by_what_they_answer() {
 
 /// Waits until somebody listens.
 fn wait_for(namespace: &Namespace, port: u16) {
-    crate::common::eventually("somebody listens", || {
+    eventually("somebody listens", || {
         let listening = start(inside(namespace, "ss -Hltn")).wait().ok();
         listening.stdout.contains(&format!(":{port} "))
     });
@@ -400,8 +420,8 @@ fn a_target_that_goes_away_costs_its_own_connections_alone_and_all_is_counted() 
     let clone = three.clone("");
     let load = Load { requests: 400, per_second: 2000, ..LOAD };
     oracle::run(&three.clients, "10.77.1.1:80", load);
-    let first = target.seen();
-    assert!(first.counts().len() > 300);
+    eventually("all is copied", || target.requests.load(Relaxed) == 400);
+    assert_eq!(target.seen().counts().len(), 400);
     // Nobody listens any more.
     oracle::run(&three.clients, "10.77.1.1:80", load);
     let (ran, report) = ended(clone);
@@ -490,7 +510,7 @@ fn a_load_that_is_given_is_copied_whole() {
     let delay = &c["answers"]["delay_ns"];
     println!(
         "{figures}; copied {} of {}; clone's CPU {:.1} % of a core; delay p50 {} p99 {} us",
-        target.requests.load(std::sync::atomic::Ordering::Relaxed),
+        target.requests.load(Relaxed),
         requests * copies,
         number(&c["cpu_ns"]) as f64 / seconds / 1e7,
         number(&delay["p50"]) / 1000,
