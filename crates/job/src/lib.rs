@@ -15,12 +15,15 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod calibrate;
 pub mod calibration;
 mod carrier;
 mod claims;
 mod cores;
+pub mod counted;
 mod device_counters;
 mod distrusted;
+pub mod doctor;
 pub mod engines;
 pub mod environment;
 mod handle;
@@ -35,6 +38,7 @@ pub mod run;
 mod samples;
 pub mod session;
 pub mod sides;
+pub mod synthesis;
 mod through;
 mod timekeeping;
 mod transport;

@@ -34,6 +34,8 @@ pub struct Then {
 pub enum Stage {
     /// To get the device going; its outcome is not used.
     WarmUp,
+    /// To learn about how much can be done: at no rate of the tester's, and so with a load of 0.
+    Estimate,
     /// To narrow a search down.
     Search,
     /// To hold what a search found to its full duration.
@@ -110,6 +112,9 @@ pub struct Outcome {
     /// The longest time without an arrival, where frames were due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_ns: Option<u64>,
+    /// What it measured, where that is no count of frames: bits or transactions a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<f64>,
     /// Of the lost: sent after the last that arrived, of several ways the most. With any, losses were not over when the trial was.
     #[serde(default)]
     pub lost_at_end: u64,
@@ -160,6 +165,11 @@ impl Latency {
 }
 
 impl Outcome {
+    /// Of a trial that somebody else judged: as if a single frame had come, or had not.
+    pub fn judged(passed: bool) -> Outcome {
+        Outcome { intended: 1, sent: 1, received: u64::from(passed), ..Outcome::default() }
+    }
+
     /// Frames missing from what the load asked for, on either side of the device.
     fn whole(&self) -> u64 {
         self.intended.max(self.sent)

@@ -7,8 +7,7 @@ use crate::output::{note, print};
 use anyhow::{Context, Result, bail};
 use capture::AtomicFile;
 use counters::{Difference, Snapshot, difference};
-use job::place::Place;
-use port::ethtool::Ethtool;
+use job::counted::Places;
 use report::{kernel_counters, units};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
@@ -84,55 +83,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 fn show(found: &Difference, json: bool) -> Result<()> {
     print(&if json { found.to_json() } else { kernel_counters::render(found) })
-}
-
-/// The interfaces whose drivers and queueing disciplines are asked, all in one namespace.
-struct Places(Vec<Place>);
-
-impl Places {
-    fn find(names: &[String]) -> Result<Places> {
-        let places: Vec<Place> = names
-            .iter()
-            .map(|name| Place::find(name).with_context(|| format!("--on {name}")))
-            .collect::<Result<_>>()?;
-        if let Some(other) =
-            places.iter().skip(1).find(|place| !places[0].shares_namespace(place).unwrap_or(false))
-        {
-            bail!(
-                "--on {} and --on {} are in different network namespaces: take a snapshot of each",
-                places[0].spec,
-                other.spec
-            );
-        }
-        Ok(Places(places))
-    }
-
-    /// The counters of the namespace, now.
-    fn look(&self) -> Result<Snapshot> {
-        let Some(first) = self.0.first() else { return Ok(Snapshot::here()?) };
-        first.run_in(|| -> Result<Snapshot> {
-            let mut now = Snapshot::here()?;
-            for place in &self.0 {
-                let name = &place.interface.name;
-                // Not every driver counts, and not every interface has a discipline that does.
-                if let Ok(counted) = Ethtool::open(name).and_then(|device| device.statistics()) {
-                    now.add(&format!("ethtool.{name}"), counted);
-                }
-                let asked =
-                    port::qdisc::Reader::open(place.interface.index).and_then(|mut reader| reader.read());
-                if let Some(qdisc) = asked.with_context(|| format!("the queueing discipline of {name}"))? {
-                    let of = format!("qdisc.{name}.{}", qdisc.kind);
-                    let numbers = [
-                        ("packets", qdisc.frames),
-                        ("dropped", qdisc.dropped.into()),
-                        ("waiting", qdisc.waiting.into()),
-                    ];
-                    now.add(&of, numbers);
-                }
-            }
-            Ok(now)
-        })?
-    }
 }
 
 /// Prints what changes, until a signal.

@@ -314,13 +314,13 @@ impl Planned {
     fn made(self, stop: &AtomicBool) -> Result<Capture> {
         match self {
             Planned::There(path) => Ok(Capture { path, open: None }),
-            Planned::Kept(path, synth) => {
+            Planned::Kept(path, mut synth) => {
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).with_context(|| {
                         format!("making {} (set XDG_CACHE_HOME to keep it elsewhere)", folder.display())
                     })?;
                 }
-                synth::write(&path, synth, stop)?;
+                job::synthesis::write(&path, &mut synth, stop)?;
                 Ok(Capture { path, open: None })
             }
             Planned::Passing(folder, synth) => {

@@ -3,14 +3,15 @@
 use crate::cli::Synth;
 use crate::output::{note, print};
 use ::synth::Profile;
-use ::synth::like::{Agreement, FlowProfile, Like, Measure, Seen};
+use ::synth::like::{Agreement, FlowProfile, Like};
 use anyhow::{Context, Result, bail};
 use capture::{AtomicFile, FileFormat, Reader, Writer};
+use job::synthesis::{self, Measured};
 use report::units;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use wire::LinkType;
 
 /// Longest file of a profile: several times what a measured one has.
@@ -26,7 +27,7 @@ pub fn run(args: Synth) -> Result<u8> {
             if args.skip_corrupt {
                 reader = reader.lenient();
             }
-            let profile = measure(&mut reader, &stop, true)?;
+            let profile = measure(&mut reader, &stop)?;
             if let Some(to) = &args.write_profile {
                 keep(&profile, to).with_context(|| format!("writing {}", to.display()))?;
                 note(&format!("wrote the statistics of {} to {}", path.display(), to.display()));
@@ -37,7 +38,7 @@ pub fn run(args: Synth) -> Result<u8> {
     let Some(path) = &args.write else { return Ok(0) };
     let bounds = profile.bounds();
     let mut like = Like::new(profile, args.seed)?;
-    write_frames(path, &stop, &mut like)?;
+    synthesis::write(path, &mut like, &stop)?;
     if path.as_os_str() == "-" {
         if args.json {
             bail!("standard output took the capture: for --json write it to a file");
@@ -52,7 +53,8 @@ pub fn run(args: Synth) -> Result<u8> {
         args.seed
     ));
     // Read again from the file, so that what is compared is what others will read.
-    let agreement = Agreement::of(like.profile(), &measure(&mut Reader::open(path)?, &stop, false)?);
+    let agreement =
+        Agreement::of(like.profile(), &synthesis::measure(&mut Reader::open(path)?, &stop)?.profile);
     match args.json {
         true => print(&(serde_json::to_string_pretty(&agreement)? + "\n"))?,
         false => print(&text(&agreement))?,
@@ -68,8 +70,8 @@ fn named(args: &Synth, profile: Profile) -> Result<u8> {
             "--json prints how far a look-alike agrees with what it was made from: give --like or the file of a profile"
         );
     }
-    let synth = ::synth::Synth::new(profile, args.seed)?;
-    write(path, synth, &crate::client::Signals::at_once()?.stop)?;
+    let mut synth = ::synth::Synth::new(profile, args.seed)?;
+    synthesis::write(path, &mut synth, &crate::client::Signals::at_once()?.stop)?;
     note(&format!("wrote {}", describe(&profile, path)));
     Ok(0)
 }
@@ -93,37 +95,26 @@ fn read(name: &str) -> Result<FlowProfile> {
     Ok(profile)
 }
 
-/// Takes the statistics of a capture.
-fn measure(reader: &mut Reader, stop: &AtomicBool, tell: bool) -> Result<FlowProfile> {
-    let mut measure = Measure::new(capture::info::server_port);
-    while let Some(record) = reader.next_record()? {
-        if stop.load(Ordering::Relaxed) {
-            bail!("stopped by a signal: nothing was written");
-        }
-        measure.add(&Seen {
-            link: record.link,
-            bytes: record.data,
-            length: record.wire_len,
-            time_ns: record.time_ns,
-        });
-    }
-    if tell && measure.left_out() > 0 {
+/// Takes the statistics of a capture, and says what is not in them.
+fn measure(reader: &mut Reader, stop: &AtomicBool) -> Result<FlowProfile> {
+    let Measured { profile, left_out, resized, cut_short } = synthesis::measure(reader, stop)?;
+    if left_out > 0 {
         note(&format!(
             "{} belong to conversations beyond the first {}: they are left out",
-            units::counted(measure.left_out(), "frame"),
+            units::counted(left_out, "frame"),
             units::count(::synth::like::CONVERSATIONS as u64)
         ));
     }
-    if tell && measure.resized() > 0 {
+    if resized > 0 {
         note(&format!(
             "{} count with another length than they had: a look-alike's frames have Ethernet headers, and room for those of IP and its transport",
-            units::counted(measure.resized(), "frame")
+            units::counted(resized, "frame")
         ));
     }
-    if let Some(cut) = reader.notes().cut_short.as_ref().filter(|_| tell) {
+    if let Some(cut) = cut_short {
         note(&format!("only the sound part was read: {cut}"));
     }
-    measure.finish().with_context(|| reader.name().to_owned())
+    Ok(profile)
 }
 
 /// Writes a profile; it gets its name only when it is whole.
@@ -136,54 +127,14 @@ fn keep(profile: &FlowProfile, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a capture that was planned.
-pub fn write(path: &Path, mut synth: ::synth::Synth, stop: &AtomicBool) -> Result<()> {
-    write_frames(path, stop, &mut synth)
-}
-
-/// The same without a name: the kernel frees it when nobody has it open any more, so that neither a signal, SIGKILL among
+/// Writes a capture without a name: the kernel frees it when nobody has it open any more, so that neither a signal, SIGKILL among
 /// them, nor a failure leaves it behind.
 pub fn nameless(folder: &Path, mut synth: ::synth::Synth, stop: &AtomicBool) -> Result<File> {
     let wrong = || format!("writing a capture in {}", folder.display());
     let file = tempfile::tempfile_in(folder).with_context(wrong)?;
     let mut writer = Writer::new(file, FileFormat::PcapNanoseconds, LinkType::ETHERNET);
-    fill(&mut writer, stop, &mut synth).with_context(wrong)?;
+    synthesis::fill(&mut writer, &mut synth, stop).with_context(wrong)?;
     writer.into_inner().with_context(wrong)
-}
-
-/// A frame that is lent, and when it comes.
-trait Lends {
-    fn lend(&mut self) -> Option<(u64, &[u8])>;
-}
-
-impl Lends for ::synth::Synth {
-    fn lend(&mut self) -> Option<(u64, &[u8])> {
-        self.next()
-    }
-}
-
-impl Lends for Like {
-    fn lend(&mut self) -> Option<(u64, &[u8])> {
-        self.next()
-    }
-}
-
-/// Writes frames; the file gets its name only when it is whole.
-fn write_frames(path: &Path, stop: &AtomicBool, frames: &mut impl Lends) -> Result<()> {
-    let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
-    fill(&mut writer, stop, frames).with_context(|| format!("{} was not written", path.display()))?;
-    writer.finish()?;
-    Ok(())
-}
-
-fn fill<W: Write>(writer: &mut Writer<W>, stop: &AtomicBool, frames: &mut impl Lends) -> Result<()> {
-    while let Some((time_ns, frame)) = frames.lend() {
-        if stop.load(Ordering::Relaxed) {
-            bail!("stopped by a signal");
-        }
-        writer.write(time_ns, frame, frame.len() as u32)?;
-    }
-    Ok(())
 }
 
 /// One line about it.

@@ -151,7 +151,7 @@ fn an_interrupted_search_goes_on_where_it_was_and_with_no_other() {
     part["result"]["endpoint_search"]["trials"][1]["buffer_bytes"] = 4096.into();
     std::fs::write(&first, part.to_string()).expect("written");
     let other = refused(net.run(&on));
-    assert!(other.contains("its trial 2 is not the one"), "{other}");
+    assert!(other.contains("trial 2 of that result is not the one"), "{other}");
     let complete = net.dir.path().join("whole.json");
     std::fs::write(&complete, whole.to_string()).expect("written");
     let done = refused(net.run(on.replace("first.json", "whole.json")));

@@ -6,6 +6,7 @@
 //! ```
 
 mod blame;
+pub mod course;
 pub mod floor;
 pub mod goal;
 mod looks;

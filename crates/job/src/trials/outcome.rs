@@ -126,6 +126,7 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         last_loss_ns: None,
         outage_ns: None,
         lost_at_end: 0,
+        result: None,
     })
 }
 

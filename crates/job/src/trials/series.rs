@@ -1,19 +1,20 @@
-//! A search's trials, one after the other: done, or taken from an earlier result; told to the search, kept for the report.
+//! The trials of frames through a device: carried out by a rig, judged by a goal, told on the way and in the report.
 
+use super::course::{self, Course, Row, Tester, ahead_said};
 use super::{Goal, Offer, Ran, Rig};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use report::search::{self, Bounds, Part, Trial, TrialLatency, TrialVerdict};
 use report::{Code, Note, units};
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{Ahead, Broken, FrameToFrame, Latency, Outcome, Remaining, Search, Stage, Then, Wanted};
+use trial::{Broken, FrameToFrame, Latency, Outcome, Remaining, Search, Stage, Then, Wanted};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
 pub struct How<'a, S> {
     /// What of the search they are.
     pub part: &'a Part,
+    /// What those are that try once more what was found, where that is something else.
+    pub again: Option<&'a Part>,
     pub goal: &'a Goal,
     /// What a load means.
     pub offer: &'a dyn Fn(&Wanted) -> Offer,
@@ -23,140 +24,123 @@ pub struct How<'a, S> {
     pub of_rate: bool,
 }
 
+impl<S> How<'_, S> {
+    /// What of the search this trial is.
+    fn part_of(&self, wanted: &Wanted) -> &Part {
+        match wanted.stage {
+            Stage::Confirm | Stage::Measure => self.again.unwrap_or(self.part),
+            Stage::WarmUp | Stage::Estimate | Stage::Search => self.part,
+        }
+    }
+}
+
 /// The trials of one command.
 #[derive(Debug)]
 pub struct Series {
     pub rig: Rig,
-    /// All that were done, in order.
-    pub rows: Vec<Trial>,
-    /// Those of an earlier result that were not asked for yet.
-    kept: VecDeque<Trial>,
+    pub course: Course<Trial>,
     /// The frames that are sent now.
     pub size_name: String,
     pub size: Size,
-    /// Which of how many sizes that is, from 1.
-    pub size_number: (usize, usize),
     /// Of the search for throughput.
     pub goals: Vec<Goal>,
     /// What ended the search: a port of ours that was lost.
     pub port_lost: Option<String>,
-    /// Or a trial that could not be carried out.
-    pub fault: Option<String>,
-    started: Instant,
-    sending_ns: u64,
-    /// How long the rest takes.
-    pub ahead: Ahead,
+}
+
+impl Row for Trial {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn outcome(&self) -> Outcome {
+        outcome_of(self)
+    }
+
+    fn learned(&mut self, number: u32, bounds: Vec<(Option<f64>, Option<f64>)>) {
+        self.number = number;
+        self.bounds = bounds.into_iter().map(|(passed, failed)| Bounds { passed, failed }).collect();
+    }
+}
+
+/// A search by these trials.
+struct Driven<'a, 'h, S> {
+    series: &'a mut Series,
+    how: &'a How<'h, S>,
+}
+
+impl<S: Search> Tester<S> for Driven<'_, '_, S> {
+    type Row = Trial;
+
+    fn course(&mut self) -> &mut Course<Trial> {
+        &mut self.series.course
+    }
+
+    fn is_of(&self, row: &Trial, wanted: &Wanted) -> bool {
+        row.part == *self.how.part_of(wanted)
+            && row.frame_size == self.series.size_name
+            && wanted_of(row).is_some_and(|kept| kept.is(wanted))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.series.rig.is_stopped()
+    }
+
+    fn attempt(&mut self, wanted: &Wanted, search: &S) -> Result<Option<(Trial, Outcome)>> {
+        let Driven { series, how } = self;
+        // That of a search that looks elsewhere is not repeated as often.
+        series.rig.of(search.looks_elsewhere());
+        let offer = (how.offer)(wanted);
+        series.show_begin(wanted, search, how);
+        let ran = series.run(&offer, &|outcome| how.goal.limits.broken(outcome))?;
+        Ok(ran.map(|ran| (series.row(wanted, &ran, how), ran.outcome)))
+    }
+
+    fn over(&mut self, search: &S, left: Option<Remaining>) {
+        if let Some(row) = self.series.course.rows.last() {
+            self.series.say(row, search, self.how, left);
+            self.series.show_over(row, search, self.how);
+        }
+    }
 }
 
 impl Series {
     pub fn new(rig: Rig, kept: Vec<Trial>) -> Series {
         Series {
             rig,
-            rows: Vec::new(),
-            kept: kept.into(),
+            course: Course::new(kept),
             size_name: String::new(),
             size: Size::Fixed(64),
-            size_number: (1, 1),
             goals: Vec::new(),
             port_lost: None,
-            fault: None,
-            started: Instant::now(),
-            sending_ns: 0,
-            ahead: Ahead::new(),
         }
     }
 
     /// Whether the search ended early: it was stopped, a link was lost, or a trial could not be carried out.
     pub fn is_ended(&self) -> bool {
-        self.rig.is_stopped() || self.port_lost.is_some() || self.fault.is_some()
-    }
-
-    pub fn sending_ns(&self) -> u64 {
-        self.sending_ns
-    }
-
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Trials of an earlier result that this search did not ask for.
-    pub fn left_over(&self) -> usize {
-        self.kept.len()
+        self.rig.is_stopped() || self.port_lost.is_some() || self.course.fault.is_some()
     }
 
     /// Does one trial; `None` when it ended the search. An error does so only if nothing was measured before that is worth
     /// keeping.
     pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Option<Ran>> {
-        match self.rig.run(offer, broken) {
-            Err(error) if !self.rows.is_empty() => {
-                self.fault = Some(crate::in_full(&error));
-                Ok(None)
-            }
-            Err(error) => Err(error),
-            Ok(ran) if ran.stopped || ran.port_lost.is_some() => {
-                self.port_lost = ran.port_lost;
-                Ok(None)
-            }
-            Ok(ran) => Ok(Some(ran)),
+        let ran = self.rig.run(offer, broken);
+        let Some(ran) = self.course.carried(ran)? else { return Ok(None) };
+        if ran.stopped || ran.port_lost.is_some() {
+            self.port_lost = ran.port_lost;
+            return Ok(None);
         }
+        Ok(Some(ran))
     }
 
     /// Carries a search to its end; false when it was interrupted before, or a port was lost.
     pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
-        self.rig.of(search.looks_elsewhere());
-        while let Some(wanted) = search.next() {
-            if let Some(outcome) = self.earlier(&wanted, how.part)? {
-                search.tell(&outcome);
-                continue;
-            }
-            if self.rig.is_stopped() {
-                return Ok(false);
-            }
-            let started = Instant::now();
-            let offer = (how.offer)(&wanted);
-            self.show_begin(&wanted, search, how);
-            let Some(ran) = self.run(&offer, &|outcome| how.goal.limits.broken(outcome))? else {
-                return Ok(false);
-            };
-            self.ahead.tried(wanted.sending_ns(), Some(super::nanos(started.elapsed())));
-            let mut row = self.row(&wanted, &ran, how);
-            row.number = self.rows.len() as u32 + 1;
-            search.tell(&ran.outcome);
-            let bounds = |(passed, failed)| Bounds { passed, failed };
-            row.bounds = search.bounds().into_iter().map(bounds).collect();
-            self.rows.push(row);
-            let left = self.left(search);
-            if let Some(row) = self.rows.last() {
-                self.say(row, search, how, left);
-                self.show_over(row, search, how);
-            }
-        }
-        Ok(true)
+        course::drive(search, &mut Driven { series: self, how })
     }
 
-    /// The outcome that an earlier result has of it.
-    fn earlier(&mut self, wanted: &Wanted, part: &Part) -> Result<Option<Outcome>> {
-        let Some(trial) = self.kept.pop_front() else { return Ok(None) };
-        let same = trial.part == *part
-            && trial.frame_size == self.size_name
-            && wanted_of(&trial).is_some_and(|kept| kept.is(wanted));
-        if !same {
-            bail!(
-                "`.continue`: trial {} of that result is not the one that this search would do there: it is of another search, or of another version of netdyno; start anew without `.continue`",
-                trial.number
-            );
-        }
-        let outcome = outcome_of(&trial);
-        self.sending_ns += wanted.sending_ns();
-        self.ahead.tried(wanted.sending_ns(), None);
-        self.rows.push(trial);
-        Ok(Some(outcome))
-    }
-
-    fn row<S>(&mut self, wanted: &Wanted, ran: &Ran, how: &How<'_, S>) -> Trial {
-        self.sending_ns += wanted.sending_ns();
+    fn row<S>(&self, wanted: &Wanted, ran: &Ran, how: &How<'_, S>) -> Trial {
         let mut row = row(wanted, ran, how.goal);
-        row.part = how.part.clone();
+        row.part = how.part_of(wanted).clone();
         row.frame_size.clone_from(&self.size_name);
         if !how.of_rate {
             row.intended_frames_per_second = None;
@@ -164,19 +148,15 @@ impl Series {
         row
     }
 
-    /// How long the rest of all takes.
-    fn left<S: Search>(&mut self, search: &S) -> Option<Remaining> {
-        self.ahead.left(search.left(), self.size_number.0)
-    }
-
     /// Shows what is tried now.
     fn show_begin<S: Search>(&mut self, wanted: &Wanted, search: &S, how: &How<'_, S>) {
-        let left = self.left(search);
+        let left = self.course.left(search.left());
+        let size = self.course.size_number;
         let Some(show) = &self.rig.show else { return };
         show.change(|now| {
-            now.part = how.part.to_string();
+            now.part = how.part_of(wanted).to_string();
             now.frame_size.clone_from(&self.size_name);
-            (now.of_rate, now.size) = (how.of_rate, self.size_number);
+            (now.of_rate, now.size) = (how.of_rate, size);
         });
         show.trial(wanted.load, wanted.sending_ns(), left);
     }
@@ -200,12 +180,7 @@ impl Series {
             None => units::count(row.load as u64),
         };
         let known = (how.known)(search, self);
-        let ahead = match left {
-            None => String::new(),
-            Some(Remaining { ns, at_most }) => {
-                format!("; {} {} left", if at_most { "at most" } else { "about" }, units::ahead(ns))
-            }
-        };
+        let ahead = ahead_said(left);
         let lost = match &row.verdict {
             TrialVerdict::Passed => row.verdict_said(),
             TrialVerdict::Loss => format!("lost {}", units::percent(row.lost_ratio())),
@@ -228,7 +203,7 @@ impl Series {
         };
         let said = format!(
             "{} {}: {load} for {}: {lost}{}{known}{ahead}",
-            how.part,
+            row.part,
             self.size_name,
             units::time(row.duration_ns + row.then_duration_ns.unwrap_or(0)),
             if known.is_empty() { "" } else { "; " },
@@ -256,6 +231,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     let verdict = if ran.port_lost.is_some() { TrialVerdict::PortLost } else { goal.verdict(outcome) };
     let stage = match wanted.stage {
         Stage::WarmUp => search::Stage::WarmUp,
+        Stage::Estimate => search::Stage::Estimate,
         Stage::Search => search::Stage::Search,
         Stage::Confirm => search::Stage::Confirm,
         Stage::Measure => search::Stage::Measure,
@@ -283,20 +259,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         steady_lost_frames: outcome.steady,
         missed_frames: outcome.missed,
         unconfirmed_frames: outcome.unconfirmed,
-        latency_ns: outcome.latency.map(|latency| TrialLatency {
-            count: latency.frames,
-            min: latency.min_ns,
-            mean: latency.mean_ns,
-            p50: latency.p50_ns,
-            p90: latency.p90_ns,
-            p99: latency.p99_ns,
-            p999: latency.p999_ns,
-            max: latency.max_ns,
-            frame_to_frame_p50: latency.frame_to_frame.map(|steps| steps.p50_ns),
-            frame_to_frame_p999: latency.frame_to_frame.map(|steps| steps.p999_ns),
-            frame_to_frame_max: latency.frame_to_frame.map(|steps| steps.max_ns),
-            jitter: latency.frame_to_frame.map(|steps| steps.jitter_ns),
-        }),
+        latency_ns: outcome.latency.as_ref().map(delays),
         last_loss_ns: outcome.last_loss_ns,
         outage_ns: outcome.outage_ns,
         lost_at_end_frames: outcome.lost_at_end,
@@ -315,6 +278,24 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     }
 }
 
+/// Delays as the report has them.
+pub fn delays(latency: &Latency) -> TrialLatency {
+    TrialLatency {
+        count: latency.frames,
+        min: latency.min_ns,
+        mean: latency.mean_ns,
+        p50: latency.p50_ns,
+        p90: latency.p90_ns,
+        p99: latency.p99_ns,
+        p999: latency.p999_ns,
+        max: latency.max_ns,
+        frame_to_frame_p50: latency.frame_to_frame.map(|steps| steps.p50_ns),
+        frame_to_frame_p999: latency.frame_to_frame.map(|steps| steps.p999_ns),
+        frame_to_frame_max: latency.frame_to_frame.map(|steps| steps.max_ns),
+        jitter: latency.frame_to_frame.map(|steps| steps.jitter_ns),
+    }
+}
+
 /// The trials of one part and size.
 pub fn rows_of<'a>(rows: &'a [Trial], part: &'a Part, size: &'a str) -> impl Iterator<Item = &'a Trial> {
     rows.iter().filter(move |row| row.part == *part && row.frame_size == size)
@@ -323,6 +304,7 @@ pub fn rows_of<'a>(rows: &'a [Trial], part: &'a Part, size: &'a str) -> impl Ite
 fn wanted_of(trial: &Trial) -> Option<Wanted> {
     let stage = match trial.stage {
         search::Stage::WarmUp => Stage::WarmUp,
+        search::Stage::Estimate => Stage::Estimate,
         search::Stage::Search => Stage::Search,
         search::Stage::Confirm => Stage::Confirm,
         search::Stage::Measure => Stage::Measure,
@@ -365,5 +347,6 @@ pub fn outcome_of(trial: &Trial) -> Outcome {
         last_loss_ns: trial.last_loss_ns,
         outage_ns: trial.outage_ns,
         lost_at_end: trial.lost_at_end_frames,
+        ..Outcome::default()
     }
 }

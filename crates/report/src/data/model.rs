@@ -27,8 +27,8 @@ pub use crate::data::sections::endpoint::{
     Repeated, Served, Transactions, UnderLoad,
 };
 pub use crate::data::sections::endpoint_search::{
-    BufferPoint, EndpointSearch, EndpointStage, EndpointTrial, EndpointVerdict, SocketBufferFound,
-    TransactionsFound,
+    BufferPoint, EndpointCounts, EndpointSearch, EndpointSearchKind, EndpointStage, EndpointTrial,
+    EndpointVerdict, SocketBufferFound, TransactionsFound,
 };
 pub use crate::data::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::data::sections::flows::Flows;

@@ -50,6 +50,75 @@ impl Throughput {
 }
 
 words! {
+    /// What is searched for.
+    SearchKind {
+        /// The greatest load that passes, or another bound.
+        Throughput = "throughput",
+        /// Latency at a load.
+        Latency = "latency",
+        /// Loss by load.
+        Loss = "loss",
+        /// The longest burst that is forwarded whole.
+        Burst = "burst",
+        /// How long losses go on after an overload.
+        Recovery = "recovery",
+        /// How long nothing is forwarded at a reset.
+        Reset = "reset",
+        /// A load for a long time.
+        Soak = "soak",
+        /// The highest rate of flows without loss.
+        Flows = "flows",
+    }
+}
+
+words! {
+    /// How a bound is searched for.
+    SearchMethod {
+        /// MLRsearch (draft-ietf-bmwg-mlrsearch), for several goals at once.
+        Mlrsearch = "mlrsearch",
+        /// By halving the range.
+        Bisect = "bisect",
+    }
+}
+
+words! {
+    /// What the loads of a search count.
+    SearchAxis {
+        /// Frames per second of each sending port.
+        FramesPerSecond = "frames_per_second",
+        /// Bytes of a frame.
+        FrameSize = "frame_size",
+        /// Flows at once.
+        Flows = "flows",
+        /// Frames of a burst.
+        BurstFrames = "burst_frames",
+        /// New flows per second.
+        FlowsPerSecond = "flows_per_second",
+    }
+}
+
+impl SearchAxis {
+    /// In words: `burst frames`.
+    pub fn in_words(&self) -> String {
+        self.to_string().replace('_', " ")
+    }
+}
+
+words! {
+    /// What came of a goal.
+    GoalOutcome {
+        /// Its throughput was found, as near as was asked.
+        Found = "found",
+        /// Not even the least load passed.
+        NothingPassed = "nothing passed",
+        /// Trials could not be judged, or the search did not converge: only the bounds are known that stand beside it.
+        NotDetermined = "not determined",
+        /// The search for it was ended before its end.
+        Unfinished = "unfinished",
+    }
+}
+
+words! {
     /// The part of a search that wants a trial.
     Part {
         /// The greatest load that passes, or another bound.
@@ -82,6 +151,8 @@ words! {
     Stage {
         /// Nothing is measured yet.
         WarmUp = "warm_up",
+        /// It shows about how much can be done.
+        Estimate = "estimate",
         /// It decides where to look next.
         Search = "search",
         /// What was found is tried once more.
@@ -372,13 +443,17 @@ pub struct TrialLatency {
 /// What was searched for, how, and all that was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchResult {
-    /// `throughput`, `latency`, `loss`, `burst`, `recovery`, `reset`, `soak`.
-    pub kind: String,
+    /// `throughput`, `latency`, `loss`, `burst`, `recovery`, `reset`, `soak`, `flows`.
+    #[schemars(with = "String")]
+    pub kind: SearchKind,
     /// `mlrsearch` or `bisect`, where something was searched.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames` (bursts at the greatest rate).
-    pub axis: String,
+    #[schemars(with = "Option<String>")]
+    pub method: Option<SearchMethod>,
+    /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames` (bursts at the greatest rate),
+    /// `flows_per_second`.
+    #[schemars(with = "String")]
+    pub axis: SearchAxis,
     /// Whether the search ended by itself; if not, it can be continued.
     pub complete: bool,
     /// Frame sizes that were not begun, because it did not.
@@ -410,7 +485,12 @@ pub struct SizeResult {
     pub least: f64,
     /// The greatest load that was tried, on the search's axis.
     pub greatest: f64,
-    /// One entry for each goal; `null` where not even the least load passed. None where the search for them is `unfinished`.
+    /// One entry for each goal of a search for the throughput, in the order in which they were asked for: what came of it, and
+    /// between which loads it is. Results of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalResult>,
+    /// The throughput of each goal that has one, in the order of the goals; `null` for a goal of which not even the least load
+    /// passed. A goal of which that is not known has no entry here: `goals` has one for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throughput: Vec<Option<Throughput>>,
     /// The value found on another axis than the rate.
@@ -445,6 +525,55 @@ pub struct SizeResult {
     pub unfinished: Vec<Unfinished>,
 }
 
+/// What came of one goal of a search for the throughput.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalResult {
+    /// The limits that had to be kept: `loss 0 %`, ...
+    pub goal: String,
+    /// `found`; `nothing passed` (not even the least load); `not determined` (trials could not be judged, or the search did not
+    /// converge: only the bounds beside it are known); `unfinished` (the search was ended before its end).
+    #[schemars(with = "String")]
+    pub outcome: GoalOutcome,
+    /// The greatest load that is known to keep the goal; of a goal that was `found` its throughput. Left out of one that is
+    /// `unfinished`, whose trials say less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_frames_per_second: Option<f64>,
+    /// The least load that is known not to keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_frames_per_second: Option<f64>,
+}
+
+impl SizeResult {
+    /// The entries of `throughput`, each with its goal, as far as that is known: results of earlier versions have no name where
+    /// nothing passed.
+    pub fn by_goal(&self) -> impl Iterator<Item = (Option<&str>, Option<&Throughput>)> {
+        let mut nothing = self.goals.iter().filter(|goal| goal.outcome == GoalOutcome::NothingPassed);
+        self.throughput.iter().map(move |found| match found {
+            Some(found) => (Some(found.goal.as_str()), Some(found)),
+            None => (nothing.next().map(|goal| goal.goal.as_str()), None),
+        })
+    }
+
+    /// The throughput of the first goal. Of results of earlier versions it is the first that there is.
+    pub fn of_first_goal(&self) -> Option<&Throughput> {
+        let mut found = self.throughput.iter().flatten();
+        match self.goals.first() {
+            Some(first) => found.find(|found| found.goal == first.goal),
+            None => found.next(),
+        }
+    }
+
+    /// The throughputs, each with its goal's number, from 0: that of its bounds in each trial.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Throughput)> {
+        let number = move |found: &Throughput| self.goals.iter().position(|goal| goal.goal == found.goal);
+        let entries = self.throughput.iter().enumerate();
+        entries.filter_map(move |(place, found)| {
+            let found = found.as_ref()?;
+            Some((number(found).unwrap_or(place), found))
+        })
+    }
+}
+
 /// A part of a search that was ended before its end, because it was interrupted, a port was lost, or it did not converge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
@@ -455,7 +584,8 @@ pub struct Unfinished {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// What the values count: `frames_per_second`, `burst_frames`, ...
-    pub axis: String,
+    #[schemars(with = "String")]
+    pub axis: SearchAxis,
     /// The hardest value that passed a trial, among those that are easier than all that failed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<f64>,
@@ -480,12 +610,10 @@ pub struct Unfinished {
 impl Unfinished {
     /// A value as it is said.
     pub fn value(&self, value: f64) -> String {
-        match self.axis.as_str() {
-            "frames_per_second" => units::frame_rate(value),
-            "flows_per_second" => units::flow_rate(value),
-            axis => {
-                format!("{} {}", units::count(value as u64), units::printable(axis).replace('_', " "))
-            }
+        match &self.axis {
+            SearchAxis::FramesPerSecond => units::frame_rate(value),
+            SearchAxis::FlowsPerSecond => units::flow_rate(value),
+            axis => format!("{} {}", units::count(value as u64), axis.in_words()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a search for flows found (RFC 6645), in words for the terminal and the page.
 
-use crate::data::search::{FlowsFound, SearchResult};
+use crate::data::search::{FlowsFound, SearchAxis, SearchResult};
 use crate::data::units;
 
 /// Under which circumstances (RFC 6645, appendix A).
@@ -21,5 +21,5 @@ pub(crate) fn circumstances(found: &FlowsFound) -> String {
 
 /// Is it such a search?
 pub(crate) fn is_it(search: &SearchResult) -> bool {
-    search.axis == "flows_per_second"
+    search.axis == SearchAxis::FlowsPerSecond
 }

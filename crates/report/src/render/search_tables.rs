@@ -7,8 +7,8 @@ use crate::data::causes::Cause;
 use crate::data::figure::Unit;
 use crate::data::model::Report;
 use crate::data::search::{
-    BurstFound, Floor, FlowTrial, FlowsFound, LatencyAt, LossAt, Part, SearchResult, SizeResult, Stage,
-    Throughput, Trial, TrialVerdict, Unfinished,
+    BurstFound, Floor, FlowTrial, FlowsFound, LatencyAt, LossAt, Part, SearchAxis, SearchResult, SizeResult,
+    Stage, Throughput, Trial, TrialVerdict, Unfinished,
 };
 use crate::data::units;
 
@@ -23,9 +23,13 @@ fn yes(is: bool) -> String {
     if is { "yes" } else { "no" }.to_owned()
 }
 
+/// A goal, if its name is known, and its throughput, if anything passed.
+pub(crate) type GoalRow<'a> = Of<'a, (Option<&'a str>, Option<&'a Throughput>)>;
+
+const NOTHING_PASSED: &str = "nothing passed";
+
 /// What passed, a row for each size and goal.
-pub(crate) fn throughput(search: &SearchResult) -> Tabular<Of<'_, Option<&Throughput>>> {
-    type Row<'a> = Of<'a, Option<&'a Throughput>>;
+pub(crate) fn throughput(search: &SearchResult) -> Tabular<GoalRow<'_>> {
     const LESS: &[Less<'_>] = &[
         Shorter("frame size", "size"),
         Shorter("layer 2, no FCS", "layer 2"),
@@ -35,49 +39,52 @@ pub(crate) fn throughput(search: &SearchResult) -> Tabular<Of<'_, Option<&Throug
         Without(&["of the link"]),
         Without(&["layer 1"]),
     ];
-    let columns: [Column<Row<'_>>; 10] = [
+    let columns: [Column<GoalRow<'_>>; 10] = [
         text("frame size", size),
-        text("goal", |(_, found)| Some(found.map_or("nothing passed".to_owned(), |t| t.goal.clone()))),
-        text("frames/s", |(_, found)| found.map(|t| t.at_least(units::frame_rate(t.frames_per_second)))),
+        text("goal", |(_, (goal, _))| Some(goal.unwrap_or(NOTHING_PASSED).to_owned())),
+        text("frames/s", |(_, (goal, found))| match found {
+            Some(t) => Some(t.at_least(units::frame_rate(t.frames_per_second))),
+            None => goal.map(|_| NOTHING_PASSED.to_owned()),
+        }),
         called(
             "layer 2, no FCS",
-            number("layer 2", Unit::BitsPerSecond, |(_, found)| found.map(|t| t.bits_per_second)),
+            number("layer 2", Unit::BitsPerSecond, |(_, (_, found))| found.map(|t| t.bits_per_second)),
         ),
-        number("layer 1", Unit::BitsPerSecond, |(_, found)| found.map(|t| t.bits_per_second_l1)),
+        number("layer 1", Unit::BitsPerSecond, |(_, (_, found))| found.map(|t| t.bits_per_second_l1)),
         only_on_page(number("link carries", Unit::FramesPerSecond, |(size, _)| {
             size.theoretical_frames_per_second
         })),
         called(
             "of the link",
-            number("of it", Unit::Ratio, |(size, found)| {
+            number("of it", Unit::Ratio, |(size, (_, found))| {
                 let most = size.theoretical_frames_per_second.filter(|most| *most > 0.0)?;
                 found.map(|t| t.frames_per_second / most)
             }),
         ),
-        number("fails at", Unit::FramesPerSecond, |(size, found)| match found {
+        number("fails at", Unit::FramesPerSecond, |(size, (_, found))| match found {
             Some(t) => t.failed_frames_per_second,
             None => Some(size.least),
         }),
-        number("forwarded", Unit::FramesPerSecond, |(_, found)| {
+        number("forwarded", Unit::FramesPerSecond, |(_, (_, found))| {
             found.and_then(|t| t.conditional_frames_per_second)
         }),
-        only_on_page(text("near enough", |(_, found)| found.map(|t| yes(t.reached)))),
+        only_on_page(text("near enough", |(_, (_, found))| found.map(|t| yes(t.reached)))),
     ];
-    let rows = search.sizes.iter().flat_map(|size| size.throughput.iter().map(move |t| (size, t.as_ref())));
-    Tabular::new(columns, LESS).marked(rows, |(_, found)| if found.is_none() { "fault" } else { "" })
+    let rows = search.sizes.iter().flat_map(|size| size.by_goal().map(move |goal| (size, goal)));
+    Tabular::new(columns, LESS).marked(rows, |(_, (_, found))| if found.is_none() { "fault" } else { "" })
 }
 
 /// What was found on another axis than the rate; the terminal has a line for it.
-pub(crate) fn others(search: &SearchResult) -> Tabular<(&SizeResult, &str, f64)> {
-    let columns: [Column<(&SizeResult, &str, f64)>; 4] = [
+pub(crate) fn others(search: &SearchResult) -> Tabular<(&SizeResult, &SearchAxis, f64)> {
+    let columns: [Column<(&SizeResult, &SearchAxis, f64)>; 4] = [
         text("frame size", |(size, ..)| Some(size.frame_size.clone())),
         text("found", |(size, axis, found)| {
-            Some(format!("{} {}{}", units::count(*found as u64), axis.replace('_', " "), in_bursts(size)))
+            Some(format!("{} {}{}", units::count(*found as u64), axis.in_words(), in_bursts(size)))
         }),
         count("tried from", |(size, ..)| Some(size.least as u64)),
         count("to", |(size, ..)| Some(size.greatest as u64)),
     ];
-    let rows = search.sizes.iter().filter_map(|size| Some((size, search.axis.as_str(), size.found?)));
+    let rows = search.sizes.iter().filter_map(|size| Some((size, &search.axis, size.found?)));
     Tabular::new(columns, &[]).of(rows)
 }
 

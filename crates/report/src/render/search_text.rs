@@ -2,7 +2,9 @@
 
 use crate::data::figure::{self, Measured};
 use crate::data::model::Report;
-use crate::data::search::{LossAt, SearchResult, SizeResult, Spread, Trial, TrialVerdict};
+use crate::data::search::{
+    LossAt, SearchKind, SearchResult, SizeResult, Spread, Throughput, Trial, TrialVerdict,
+};
 use crate::data::units::{self, printable};
 use crate::render::search_flows;
 use crate::render::search_tables;
@@ -41,30 +43,40 @@ fn with_frames(size: &SizeResult) -> String {
     }
 }
 
+/// What came of the search for the throughput of a size: that of the first goal, or if that has none, of the first that has
+/// one, with its name. `None` where nothing is known.
+fn forwarded(size: &SizeResult) -> Option<String> {
+    let rate = |t: &Throughput| match t.reached {
+        true => {
+            format!("{} ({})", units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second_l1))
+        }
+        false => format!("not determined, but {}", t.bounds()),
+    };
+    match (size.of_first_goal(), size.throughput.iter().flatten().next()) {
+        (Some(first), _) => Some(rate(first)),
+        (None, Some(other)) => Some(format!("{} within {}", rate(other), printable(&other.goal))),
+        (None, None) if size.throughput.is_empty() => None,
+        (None, None) => Some("nothing at all".to_owned()),
+    }
+}
+
 /// What was found, a clause for each frame size.
 fn found(report: &Report, search: &SearchResult) -> Vec<String> {
     let result = &report.result;
     let mut said: Vec<String> = Vec::new();
-    match search.kind.as_str() {
-        "throughput" => said.extend(search.sizes.iter().filter_map(|size| {
-            let found = size.throughput.iter().flatten().next();
-            let what = match (found, size.found) {
-                (Some(t), _) if !t.reached => format!("not determined, but {}", t.bounds()),
-                (Some(t), _) => format!(
-                    "{} ({})",
-                    units::frame_rate(t.frames_per_second),
-                    units::bit_rate(t.bits_per_second_l1)
-                ),
+    match &search.kind {
+        SearchKind::Throughput => said.extend(search.sizes.iter().filter_map(|size| {
+            let what = match (forwarded(size), size.found) {
+                (Some(what), _) => what,
                 (None, Some(found)) => {
                     let found = units::count(found as u64);
-                    format!("{found} {}{}", search.axis.replace('_', " "), in_bursts(size))
+                    format!("{found} {}{}", search.axis.in_words(), in_bursts(size))
                 }
-                (None, None) if size.throughput.is_empty() => return None,
-                (None, None) => "nothing at all".to_owned(),
+                (None, None) => return None,
             };
             Some(format!("{what} {}", with_frames(size)))
         })),
-        "latency" => said.extend(search.sizes.iter().flat_map(|size| {
+        SearchKind::Latency => said.extend(search.sizes.iter().flat_map(|size| {
             size.latency.iter().map(move |at| {
                 let (typical, worst) = (units::time(at.typical_ns), units::time(at.worst_case_ns));
                 format!(
@@ -74,7 +86,7 @@ fn found(report: &Report, search: &SearchResult) -> Vec<String> {
                 )
             })
         })),
-        "loss" => said.extend(search.sizes.iter().filter_map(|size| {
+        SearchKind::Loss => said.extend(search.sizes.iter().filter_map(|size| {
             let whole = |at: &&LossAt| at.loss_ratio == 0.0 && at.tester_ratio == 0.0;
             let whole = size.loss_curve.iter().filter(whole).map(|at| at.frames_per_second);
             let what = match whole.reduce(f64::max) {
@@ -85,7 +97,7 @@ fn found(report: &Report, search: &SearchResult) -> Vec<String> {
             };
             Some(format!("{what} {}", with_frames(size)))
         })),
-        "burst" => said.extend(search.sizes.iter().filter_map(|size| {
+        SearchKind::Burst => said.extend(search.sizes.iter().filter_map(|size| {
             let found = size.burst?;
             let buffer = found.corrected_buffer_s.filter(|_| !found.at_limit);
             let buffer = buffer
@@ -93,7 +105,7 @@ fn found(report: &Report, search: &SearchResult) -> Vec<String> {
                 .unwrap_or_default();
             Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, with_frames(size)))
         })),
-        "flows" => said.extend(search.sizes.iter().filter_map(|size| {
+        SearchKind::Flows => said.extend(search.sizes.iter().filter_map(|size| {
             let what = match &size.flows {
                 Some(found) => units::flow_rate(found.flows_per_second),
                 None => {
@@ -105,7 +117,7 @@ fn found(report: &Report, search: &SearchResult) -> Vec<String> {
             };
             Some(format!("{what} {}", with_frames(size)))
         })),
-        "recovery" | "reset" => said.extend(search.sizes.iter().filter_map(|size| {
+        SearchKind::Recovery | SearchKind::Reset => said.extend(search.sizes.iter().filter_map(|size| {
             let time = size.recovery_ns.or(size.outage_ns)?;
             Some(format!("{} {}", units::time(time.mean as u64), with_frames(size)))
         })),
@@ -118,15 +130,15 @@ fn found(report: &Report, search: &SearchResult) -> Vec<String> {
 /// What was found, in one clause or two.
 pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
     let mut said = found(report, search);
-    let what = match search.kind.as_str() {
-        "throughput" => "Forwarded",
-        "burst" => "Forwarded whole",
-        "recovery" => "Recovered within",
-        "reset" => "Nothing arrived for",
-        "latency" => "Latency",
-        "loss" => "Tried",
-        "flows" => "Recorded without loss",
-        _ => "Found",
+    let what = match &search.kind {
+        SearchKind::Throughput => "Forwarded",
+        SearchKind::Burst => "Forwarded whole",
+        SearchKind::Recovery => "Recovered within",
+        SearchKind::Reset => "Nothing arrived for",
+        SearchKind::Latency => "Latency",
+        SearchKind::Loss => "Tried",
+        SearchKind::Flows => "Recorded without loss",
+        SearchKind::Soak | SearchKind::Other(_) => "Found",
     };
     const MOST: usize = 3;
     let more = match said.len().saturating_sub(MOST) {
@@ -173,7 +185,7 @@ fn unfinished(search: &SearchResult, options: Options<'_>) -> String {
 
 /// Values on other axes.
 fn others(search: &SearchResult, options: Options<'_>) -> String {
-    let what = search.axis.replace('_', " ");
+    let what = search.axis.in_words();
     let found = search.sizes.iter().filter_map(|size| Some((size, size.found?)));
     found
         .filter(|_| !search_flows::is_it(search))

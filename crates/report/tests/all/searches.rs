@@ -135,9 +135,9 @@ pub fn search() -> Report {
     report.result.throughput = sizes.first().and_then(|s| s.throughput.first().cloned().flatten());
     report.result.trials = trials;
     report.result.search = Some(SearchResult {
-        kind: "throughput".to_owned(),
-        method: Some("mlrsearch".to_owned()),
-        axis: "frames_per_second".to_owned(),
+        kind: SearchKind::Throughput,
+        method: Some(SearchMethod::Mlrsearch),
+        axis: SearchAxis::FramesPerSecond,
         complete: true,
         untried_sizes: Vec::new(),
         sending_ns: 18_000_000_000,
@@ -151,7 +151,7 @@ fn unfinished(part: &str, goal: Option<&str>) -> Unfinished {
     Unfinished {
         part: part.into(),
         goal: goal.map(str::to_owned),
-        axis: if part == "burst" { "burst_frames" } else { "frames_per_second" }.to_owned(),
+        axis: if part == "burst" { SearchAxis::BurstFrames } else { SearchAxis::FramesPerSecond },
         passed: goal.map(|_| 4_100.0),
         passed_duration_ns: goal.map(|_| 250_000_000),
         failed: goal.map(|_| 8_200.0),
@@ -232,7 +232,7 @@ pub fn hostile() -> Report {
         (trial.part, trial.stage, trial.verdict) = (ATTACK.into(), ATTACK.into(), ATTACK.into());
     }
     let search = report.result.search.as_mut().expect("a search");
-    (search.kind, search.axis, search.method) = (attack(), attack(), Some(attack()));
+    (search.kind, search.axis, search.method) = (ATTACK.into(), ATTACK.into(), Some(ATTACK.into()));
     for size in &mut search.sizes {
         size.frame_size = attack();
         size.throughput.iter_mut().flatten().for_each(|t| (t.goal, t.frame_size) = (attack(), attack()));
@@ -357,12 +357,50 @@ fn hostile_names_in_searches_stay_text() {
 }
 
 #[test]
+fn each_goal_stands_by_its_name_whatever_came_of_it() {
+    let (strict, lax) = ("loss 0 %", "loss 0.5 %");
+    let entry = |goal: &str, outcome| GoalResult { goal: goal.to_owned(), outcome, ..GoalResult::default() };
+    let mut report = search();
+    let sizes = &mut report.result.search.as_mut().expect("a search").sizes;
+    for (size, first) in sizes.iter_mut().zip([GoalOutcome::NotDetermined, GoalOutcome::NothingPassed]) {
+        size.goals = vec![entry(strict, first), entry(lax, GoalOutcome::Found)];
+    }
+    // The first goal could not be judged with one size, and nothing kept it with the other.
+    sizes[0].throughput.remove(0);
+    sizes[1].throughput[0] = None;
+    let named = |size: &SizeResult| -> Vec<(String, bool)> {
+        size.by_goal().map(|(goal, found)| (goal.expect("a name").to_owned(), found.is_some())).collect()
+    };
+    assert_eq!(named(&sizes[0]), [(lax.to_owned(), true)]);
+    assert_eq!(named(&sizes[1]), [(strict.to_owned(), false), (lax.to_owned(), true)]);
+    assert!(sizes.iter().all(|size| size.of_first_goal().is_none()), "another goal's is not the first one's");
+    let text = text::render(&report, text::Options { width: 200, ..text::Options::default() });
+    let row = text.lines().find(|line| line.contains("nothing passed")).expect("a row");
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells[..3], ["1518", strict, "nothing passed"], "{row}");
+    let page = html::render(&report);
+    assert!(page.contains("within loss 0.5 % with frames of 64 bytes"), "{page}");
+    assert!(page.contains("loss 0 %: nothing passed") && !page.contains("goal 1: nothing passed"));
+    assert_eq!(json::from_str(&json::to_string(&report)).expect("reads"), report);
+
+    // A result of a version that gave goals no entries.
+    let mut old = search();
+    let sizes = &mut old.result.search.as_mut().expect("a search").sizes;
+    sizes[1].throughput[0] = None;
+    let sizes = &old.result.search.as_ref().expect("a search").sizes;
+    assert_eq!(sizes[0].of_first_goal().map(|found| found.goal.as_str()), Some(strict));
+    assert_eq!(sizes[1].of_first_goal().map(|found| found.goal.as_str()), Some(lax));
+    assert_eq!(sizes[1].by_goal().next(), Some((None, None)));
+    assert!(text::render(&old, text::Options::default()).contains("nothing passed"));
+}
+
+#[test]
 fn what_is_unfinished_is_said_and_is_no_result() {
     for kind in ["throughput", "latency", "loss", "burst", "recovery", "reset", "soak"] {
         let goal = matches!(kind, "throughput" | "burst").then_some("loss 0 %");
         let mut report = search();
         let result = report.result.search.as_mut().expect("a search");
-        (result.complete, result.kind) = (false, kind.to_owned());
+        (result.complete, result.kind) = (false, kind.into());
         result.sizes = vec![SizeResult {
             frame_size: "imix".to_owned(),
             least: 69.9,

@@ -104,7 +104,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
             trial.floor = Some(floor);
         }
         let search = report.result.search.as_mut().expect("a search");
-        search.kind = kind.to_owned();
+        search.kind = kind.into();
         for size in &mut search.sizes {
             size.frame_size = "random(64..1518)".to_owned();
             let found = size.throughput.iter_mut().flatten();
@@ -117,10 +117,10 @@ fn all_searches() -> Vec<(&'static str, Report)> {
         }
         report
     };
-    let unfinished = |axis: &str| Unfinished {
+    let unfinished = |axis: SearchAxis| Unfinished {
         part: "throughput".into(),
         goal: Some("loss 0 %".to_owned()),
-        axis: axis.to_owned(),
+        axis,
         passed: Some(41_000_000.0),
         passed_duration_ns: Some(250_000_000),
         failed: Some(82_000_000.0),
@@ -146,7 +146,7 @@ fn all_searches() -> Vec<(&'static str, Report)> {
         });
     });
     let search = flows.result.search.as_mut().expect("a search");
-    search.axis = "flows_per_second".to_owned();
+    search.axis = SearchAxis::FlowsPerSecond;
     for trial in &mut flows.result.trials {
         trial.flows = Some(FlowTrial {
             sent_flows: 12_345_678,
@@ -172,13 +172,14 @@ fn all_searches() -> Vec<(&'static str, Report)> {
             "unfinished",
             of("throughput", &|size| {
                 (size.frame_size, size.unfinished) =
-                    ("1518".to_owned(), vec![unfinished("frames_per_second")])
+                    ("1518".to_owned(), vec![unfinished(SearchAxis::FramesPerSecond)])
             }),
         ),
         (
             "unfinished bursts",
             of("burst", &|size| {
-                (size.frame_size, size.unfinished) = ("1518".to_owned(), vec![unfinished("burst_frames")])
+                (size.frame_size, size.unfinished) =
+                    ("1518".to_owned(), vec![unfinished(SearchAxis::BurstFrames)])
             }),
         ),
     ];
@@ -214,9 +215,9 @@ fn endpoints() -> Vec<(&'static str, Report)> {
             ..EndpointTrial::default()
         };
         report.result.endpoint_search = Some(EndpointSearch {
-            kind: "transactions".to_owned(),
+            kind: EndpointSearchKind::Transactions,
             test: "udp-rr".to_owned(),
-            counts: if udp { "transactions" } else { "bits" }.to_owned(),
+            counts: if udp { EndpointCounts::Transactions } else { EndpointCounts::Bits },
             socket_buffer: Some(SocketBufferFound {
                 level: 0.99,
                 points: vec![point(None), point(Some(16_777_216))],

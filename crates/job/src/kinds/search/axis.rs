@@ -5,7 +5,7 @@ use super::{Common, Notes, Sized, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{How, Offer, Series, frames_per_second, nanos, rows_of};
 use anyhow::{Result, bail};
-use report::search::{Part, SearchResult};
+use report::search::{Part, SearchAxis, SearchResult};
 use report::units;
 use spec::{Axis, Throughput};
 use std::time::Duration;
@@ -38,13 +38,14 @@ pub fn search(
     // Bits in smaller frames are more frames.
     let of_sizes = if matches!(rate, Rate::Frames(_)) { Direction::Greatest } else { Direction::Least };
     let (name, least, greatest, direction) = match axis {
-        Axis::Flows => ("flows", 1.0, args.max_flows() as f64, Direction::Greatest),
+        Axis::Flows => (SearchAxis::Flows, 1.0, args.max_flows() as f64, Direction::Greatest),
         Axis::Burst => {
-            ("burst_frames", 1.0, longest_burst(args, (rate, load), most, duration)?, Direction::Greatest)
+            let longest = longest_burst(args, (rate, load), most, duration)?;
+            (SearchAxis::BurstFrames, 1.0, longest, Direction::Greatest)
         }
-        Axis::Size | Axis::Rate => ("frame_size", 64.0, 1518.0, of_sizes),
+        Axis::Size | Axis::Rate => (SearchAxis::FrameSize, 64.0, 1518.0, of_sizes),
     };
-    name.clone_into(&mut search.axis);
+    search.axis = name;
     (sized.result.least, sized.result.greatest) = (least, greatest);
     sized.result.burst_frames_per_second = (axis == Axis::Burst).then_some(most);
     let trial_ns = nanos(duration);
@@ -84,7 +85,7 @@ pub fn search(
         let tried = tried(series, part, &name, &goal);
         known((bisect.passed(), bisect.failed()), tried, direction, &|value| units::count(value as u64))
     };
-    let how = How { part, goal: &goal, offer: &offer, known: &known, of_rate: false };
+    let how = How { part, again: None, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = series.drive(&mut bisect, &how)?;
     if !whole {
         let of = (part, sized.name.as_str());
@@ -94,7 +95,7 @@ pub fn search(
     sized.result.found = bisect.passed();
     let show = |value: f64| units::count(value as u64);
     if !bisect.is_reached() {
-        let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
+        let rows: Vec<_> = rows_of(&series.course.rows, part, &sized.name).collect();
         let axis = |value: f64| if direction == Direction::Least { -value } else { value };
         let tried = rows.iter().map(|row| (axis(row.load), &row.verdict));
         let bounds = (bisect.passed().map(axis), bisect.failed().map(axis));
@@ -104,7 +105,7 @@ pub fn search(
         notes.shortfalls.push(
             format!(
                 "nothing passed, not even {} {}",
-                search.axis.replace('_', " "),
+                search.axis.in_words(),
                 units::count(bisect.failed().unwrap_or(least) as u64)
             )
             .into(),

@@ -6,18 +6,19 @@ use super::{Common, Look, Within, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, nanos, rows_of};
 use anyhow::{Result, bail};
-use report::search::{FlowsFound, Part, SizeResult, Trial, TrialVerdict};
+use report::search::{FlowsFound, Part, SearchAxis, SearchMethod, SizeResult, Trial, TrialVerdict};
 use report::{Code, units};
 use spec::{Find, Flows, Search};
 use std::time::Duration;
 use traffic::Rate;
 use traffic::expr::Size;
 use trial::{
-    Bisect, BisectPlan, Bounded, Direction, Left, Repeated, RepeatedPlan, Resolution, Wanted, bounded,
+    BisectPlan, Bounded, Confirmed, ConfirmedPlan, Direction, Repeated, RepeatedPlan, Resolution,
+    Search as _, Stage, Wanted, bounded,
 };
 
 /// What `load` counts.
-pub const AXIS: &str = "flows_per_second";
+const AXIS: &SearchAxis = &SearchAxis::FlowsPerSecond;
 /// The parts of such a search.
 const SEARCH: &Part = &Part::Flows;
 const CONFIRM: &Part = &Part::Confirm;
@@ -58,13 +59,13 @@ impl Look for Flows {
     }
 
     fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
-        within.search.axis = AXIS.to_owned();
+        within.search.axis = AXIS.clone();
         let trial = duration(self, within.common);
         let whole = match self.rates.is_empty() {
             true => search(self, trial, within)?,
             false => sustained(self, trial, within)?,
         };
-        let rows = &within.series.rows;
+        let rows = &within.series.course.rows;
         describe(self, within.common, &mut within.sized.result, rows);
         Ok(whole)
     }
@@ -98,12 +99,12 @@ fn sustained(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Res
     let plan = RepeatedPlan { loads, trial_ns: nanos(trial), then: None, repetitions: 1 };
     let (offer, goal) = (offered(flows, &sized.size), Goal::no_loss());
     let known = |_: &Repeated, _: &Series| String::new();
-    let how = How { part: SUSTAINED, goal: &goal, offer: &offer, known: &known, of_rate: false };
+    let how = How { part: SUSTAINED, again: None, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = series.drive(&mut Repeated::new(plan), &how)?;
     if !whole {
         sized.result.unfinished.push(unfinished::trials(series, SUSTAINED, &sized.name, Some(wanted)));
     }
-    let rows = rows_of(&series.rows, SUSTAINED, &sized.name);
+    let rows = rows_of(&series.course.rows, SUSTAINED, &sized.name);
     let unjudged = rows.filter(|row| row.verdict.is_the_testers()).count();
     if unjudged > 0 {
         notes.warnings.add(
@@ -122,14 +123,13 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
     let Within { series, sized, search, notes, .. } = within;
     let goal = Goal::no_loss();
     series.goals = vec![goal];
-    search.method = Some("bisect".to_owned());
+    search.method = Some(SearchMethod::Bisect);
     let show = |rate: f64| units::flow_rate(rate);
-    let (least, mut greatest) = (sized.result.least, sized.result.greatest);
-    let (mut passed, mut failed) = (None, None);
-    for _ in 0..TIMES {
-        let plan = BisectPlan {
+    let least = sized.result.least;
+    let mut confirmed = Confirmed::new(ConfirmedPlan {
+        bisect: BisectPlan {
             least,
-            greatest,
+            greatest: sized.result.greatest,
             resolution: Resolution::Relative(flows.precision()),
             direction: Direction::Greatest,
             limits: goal.limits,
@@ -139,51 +139,39 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             retry_loss_ratio: 0.0,
             in_parts: true,
             enough: 0.0,
-        };
-        let mut bisect = Bisect::new(plan)?;
-        let again = u64::from(flows.confirm().saturating_sub(1));
-        series.ahead.follows(Left::of(again, nanos(trial)));
-        let name = sized.name.clone();
-        let known = |bisect: &Bisect, series: &Series| {
-            let tried = tried(series, SEARCH, &name, &goal);
-            known((bisect.passed(), bisect.failed()), tried, Direction::Greatest, &show)
-        };
-        let offer = offered(flows, &sized.size);
-        let how = How { part: SEARCH, goal: &goal, offer: &offer, known: &known, of_rate: false };
-        if !series.drive(&mut bisect, &how)? {
-            let of = (SEARCH, sized.name.as_str());
-            let open = unfinished::bound(series, of, &goal, AXIS, Direction::Greatest);
-            sized.result.unfinished.push(open);
-            return Ok(false);
-        }
-        series.ahead.follows(Left::default());
-        passed = bisect.passed();
-        failed = bisect.failed().or(failed);
-        let Some(rate) = passed else { break };
-        // The trial that found it was the first.
-        match confirmed(flows, rate, trial, (&goal, &sized.name, &sized.size), series)? {
-            None => {
-                let of = (SEARCH, sized.name.as_str());
-                let open = unfinished::bound(series, of, &goal, AXIS, Direction::Greatest);
-                sized.result.unfinished.push(open);
-                return Ok(false);
-            }
-            Some(true) => break,
-            Some(false) => {
-                let said = format!(
-                    "{} passed once and failed when it was tried again: the probe, or this machine, does not do the same each time",
-                    show(rate)
-                );
-                notes.warnings.add(Code::DeviceInconsistent, said);
-                (passed, failed) = (None, Some(rate));
-                greatest = rate * (1.0 - flows.precision());
-                if greatest <= least {
-                    break;
-                }
-            }
-        }
+        },
+        apart: flows.precision(),
+        confirm: flows.confirm(),
+        stage: Stage::Measure,
+        all: true,
+        times: TIMES,
+        whole: false,
+        raise: None,
+    })?;
+    let name = sized.name.clone();
+    let known = |confirmed: &Confirmed, series: &Series| {
+        let tried = tried(series, SEARCH, &name, &goal);
+        let bounds = confirmed.bounds().first().copied().unwrap_or_default();
+        known(bounds, tried, Direction::Greatest, &show)
+    };
+    let offer = offered(flows, &sized.size);
+    let how =
+        How { part: SEARCH, again: Some(CONFIRM), goal: &goal, offer: &offer, known: &known, of_rate: false };
+    let whole = series.drive(&mut confirmed, &how)?;
+    for rate in confirmed.inconsistent() {
+        let said = format!(
+            "{} passed once and failed when it was tried again: the probe, or this machine, does not do the same each time",
+            show(*rate)
+        );
+        notes.warnings.add(Code::DeviceInconsistent, said);
     }
-    let excuse = excuse(rows_of(&series.rows, SEARCH, &sized.name).map(|row| &row.verdict));
+    if !whole {
+        let of = (SEARCH, sized.name.as_str());
+        sized.result.unfinished.push(unfinished::bound(series, of, &goal, AXIS, Direction::Greatest));
+        return Ok(false);
+    }
+    let (passed, failed) = (confirmed.found(), confirmed.failed());
+    let excuse = excuse(rows_of(&series.course.rows, SEARCH, &sized.name).map(|row| &row.verdict));
     let bound = failed.map(|failed| {
         let parts = [SEARCH, CONFIRM];
         let tried = parts.iter().flat_map(|part| tried(series, part, &sized.name, &goal));
@@ -206,30 +194,6 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
     sized.result.flows =
         passed.map(|rate| FlowsFound { failed_flows_per_second: failed, reached, ..FlowsFound::at(rate) });
     Ok(true)
-}
-
-/// Does the rate pass again, as often as was asked? `None` on interruption.
-fn confirmed(
-    flows: &Flows,
-    rate: f64,
-    trial: Duration,
-    (goal, name, size): (&Goal, &str, &Size),
-    series: &mut Series,
-) -> Result<Option<bool>> {
-    let repetitions = flows.confirm().saturating_sub(1);
-    if repetitions == 0 {
-        return Ok(Some(true));
-    }
-    let plan = RepeatedPlan { loads: vec![rate], trial_ns: nanos(trial), then: None, repetitions };
-    let known = |_: &Repeated, _: &Series| String::new();
-    let offer = offered(flows, size);
-    let how = How { part: CONFIRM, goal, offer: &offer, known: &known, of_rate: false };
-    let before = rows_of(&series.rows, CONFIRM, name).count();
-    if !series.drive(&mut Repeated::new(plan), &how)? {
-        return Ok(None);
-    }
-    let mut rows = rows_of(&series.rows, CONFIRM, name).skip(before);
-    Ok(Some(rows.all(|row| row.verdict == TrialVerdict::Passed)))
 }
 
 /// What RFC 6645 (appendix A) asks to be reported beside the rate.

@@ -6,7 +6,7 @@ use crate::trials::floor::Known;
 use crate::trials::goal::{SHORTFALL, excuse};
 use crate::trials::{Goal, How, Offer, Series, frame_sizes, frames_per_second, nanos, rows_of, schedule};
 use anyhow::Result;
-use report::search::{BurstFound, LatencyAt, LossAt, Part, Spread, Trial, TrialVerdict};
+use report::search::{BurstFound, LatencyAt, LossAt, Part, SearchAxis, Spread, Trial, TrialVerdict};
 use report::{Code, Note, Sentence, units};
 use spec::{Burst, Finding, Latency, LossCurve, Recovery, Reset, Soak, Written};
 use std::time::Duration;
@@ -43,19 +43,14 @@ fn known(
         let link = series.rig.bits_per_second()?;
         return frames_per_second(**rate, sized.result.mean_frame_bytes, link).map(Some);
     }
-    series.ahead.follows(then);
+    series.course.ahead.follows(then);
     let whole = throughput::find(series, finding, common.trial_duration(), sized, notes)?;
-    series.ahead.follows(Left::default());
+    series.course.ahead.follows(Left::default());
     if !whole {
         return Ok(None);
     }
     // That of another goal is not what is wanted.
-    let first = series.goals.first().map(Goal::text);
-    let open = |part: &report::search::Unfinished| part.part == Part::Throughput && part.goal == first;
-    if sized.result.unfinished.iter().any(open) {
-        return Ok(None);
-    }
-    Ok(sized.result.throughput.iter().flatten().next().map(|found| found.frames_per_second))
+    Ok(sized.result.of_first_goal().map(|found| found.frames_per_second))
 }
 
 /// Is there nothing to measure because the search before was ended, rather than because nothing passed?
@@ -119,7 +114,8 @@ fn latency(
         let missing = floors.err().map(|error| without_floor(&sized.name, &error));
         notes.warnings.extend(missing.map(|said| Code::FloorUnknown.says(said)));
     }
-    let lost = rows_of(&series.rows, &Part::Latency, &sized.name).filter(|row| row.loss_ratio > 0.0).count();
+    let lost =
+        rows_of(&series.course.rows, &Part::Latency, &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
         notes.warnings.add(
             Code::LatencyOfSurvivors,
@@ -174,8 +170,8 @@ fn repeat(
         offer
     };
     let known = |_: &Repeated, _: &Series| String::new();
-    let whole =
-        series.drive(&mut search, &How { part, goal, offer: &offer, known: &known, of_rate: true })?;
+    let whole = series
+        .drive(&mut search, &How { part, again: None, goal, offer: &offer, known: &known, of_rate: true })?;
     if !whole {
         let came = unfinished::trials(series, part, &sized.name, Some(wanted_trials));
         sized.result.unfinished.push(came);
@@ -193,7 +189,7 @@ fn testers_trials(series: &Series, part: &Part, size: &str, shortfalls: &mut Vec
         (missed, _) if timed && missed > 0 => TrialVerdict::ReceiverLost,
         _ => row.verdict.clone(),
     };
-    let verdicts = rows_of(&series.rows, part, size).map(verdict);
+    let verdicts = rows_of(&series.course.rows, part, size).map(verdict);
     let short: Vec<TrialVerdict> = verdicts.filter(TrialVerdict::is_the_testers).collect();
     if !short.is_empty() {
         let excuse = excuse(short.iter());
@@ -206,14 +202,14 @@ fn testers_trials(series: &Series, part: &Part, size: &str, shortfalls: &mut Vec
         )));
     }
     if timed {
-        let rows: Vec<_> = rows_of(&series.rows, part, size).collect();
+        let rows: Vec<_> = rows_of(&series.course.rows, part, size).collect();
         shortfalls.extend(not_over(&rows, part, size));
     }
 }
 
 /// Some lengths may be longer than they are said to be.
 fn inexact_bursts(series: &Series, search: &trial::Burst, size: &str) -> Sentence {
-    let excuse = excuse(rows_of(&series.rows, &Part::Burst, size).map(|row| &row.verdict));
+    let excuse = excuse(rows_of(&series.course.rows, &Part::Burst, size).map(|row| &row.verdict));
     let said = format!(
         "frames of {size} bytes: not determined in {} of {} of burst: {excuse} however often longer bursts were tried",
         search.inexact(),
@@ -297,9 +293,10 @@ fn loss(
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     let known = |_: &trial::LossCurve, _: &Series| String::new();
     let goal = Goal::no_loss();
-    let how = How { part: &Part::Loss, goal: &goal, offer: &offer, known: &known, of_rate: true };
+    let how =
+        How { part: &Part::Loss, again: None, goal: &goal, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut curve, &how)?;
-    sized.result.loss_curve = rows_of(&series.rows, &Part::Loss, &sized.name)
+    sized.result.loss_curve = rows_of(&series.course.rows, &Part::Loss, &sized.name)
         .map(|row| LossAt {
             frames_per_second: row.load,
             load_ratio: row.load / greatest,
@@ -356,11 +353,12 @@ fn burst(
     let goal = Goal::no_loss();
     let whole = series.drive(
         &mut search,
-        &How { part: &Part::Burst, goal: &goal, offer: &offer, known: &known, of_rate: false },
+        &How { part: &Part::Burst, again: None, goal: &goal, offer: &offer, known: &known, of_rate: false },
     )?;
     if !whole {
         let direction = trial::Direction::Greatest;
-        let came = unfinished::bound(series, (&Part::Burst, &sized.name), &goal, "burst_frames", direction);
+        let of = (&Part::Burst, sized.name.as_str());
+        let came = unfinished::bound(series, of, &goal, &SearchAxis::BurstFrames, direction);
         sized.result.unfinished.push(came);
     }
     if let Some(frames) = search.spread() {

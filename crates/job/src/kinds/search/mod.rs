@@ -12,9 +12,9 @@ use crate::session::Session;
 use crate::trials::{Offer, Rig, Series, frame_sizes, frames_per_second, mean_bytes, nanos};
 use anyhow::{Result, bail};
 use report::causes::{self, StoppedAt};
-use report::search::{SearchResult, SizeResult};
+use report::search::{SearchAxis, SearchKind, SearchMethod, SearchResult, SizeResult};
 use report::{Cause, Code, Note, Report, Sentence, Stopped, Warnings, units};
-use spec::{Axis, Find, Finding, Search};
+use spec::{Axis, Find, Finding, Method, Search};
 use std::time::Duration;
 use traffic::expr::Size;
 use traffic::{Rate, Schedule};
@@ -131,8 +131,8 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let mut report = Report::new("search");
     report.resolved.seed = bench.seed;
     let mut search = SearchResult {
-        kind: find.name().to_owned(),
-        axis: "frames_per_second".to_owned(),
+        kind: SearchKind::from(find.name()),
+        axis: SearchAxis::FramesPerSecond,
         complete: true,
         ..Default::default()
     };
@@ -141,8 +141,8 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let many = sizes.len();
     let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
     for (number, (name, size)) in sizes.into_iter().enumerate() {
-        series.size_number = (number + 1, many);
-        series.ahead.size(number + 1, many);
+        series.course.size_number = (number + 1, many);
+        series.course.ahead.size(number + 1, many);
         series.size_name.clone_from(&name);
         series.size = size.clone();
         let ranged = before.sizes.get(number);
@@ -158,7 +158,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
             search: &mut search,
             notes: &mut notes,
         })?;
-        search.method = looks.finding().map(|(finding, _)| finding.method.to_string());
+        search.method = looks.finding().map(|(finding, _)| method(finding));
         search.sizes.push(sized.result);
         if !whole {
             search.complete = false;
@@ -166,14 +166,19 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
             break;
         }
     }
-    if series.left_over() > 0 && search.complete {
-        bail!(
-            "`.continue`: that result has {} more than this search: it is of another one",
-            units::counted(series.left_over() as u64, "trial")
-        );
+    if search.complete {
+        series.course.check_used()?;
     }
     session.board.end();
     Ok(finish(report, series, search, notes))
+}
+
+/// How a throughput is looked for.
+fn method(finding: &Finding) -> SearchMethod {
+    match finding.method {
+        Method::Mlrsearch => SearchMethod::Mlrsearch,
+        Method::Bisect => SearchMethod::Bisect,
+    }
 }
 
 /// What is reported at the end.
@@ -185,10 +190,10 @@ struct Notes {
 
 fn finish(mut report: Report, mut series: Series, mut search: SearchResult, notes: Notes) -> Report {
     for size in &mut search.sizes {
-        size.stopped = stopped(size, &series.rows);
+        size.stopped = stopped(size, &series.course.rows);
     }
-    search.sending_ns = series.sending_ns();
-    search.elapsed_ns = nanos(series.elapsed());
+    search.sending_ns = series.course.sending_ns();
+    search.elapsed_ns = nanos(series.course.elapsed());
     if let Some(environment) = series.rig.environment.take() {
         report.environment = environment;
     } else {
@@ -199,38 +204,23 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     report.resolved.source = ways.first().map(|way| way.source());
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
-    let throughput = search.sizes.iter().find_map(|size| size.throughput.iter().flatten().next().cloned());
+    let throughput = search.sizes.iter().find_map(|size| size.of_first_goal().cloned());
     report.result.throughput = throughput.map(|mut found| {
-        found.trials = series.rows.clone();
+        found.trials = series.course.rows.clone();
         found
     });
     for reason in notes.shortfalls {
         report.result.verdict.fall_short(Code::GoalNotReached, reason);
     }
     if !search.complete {
-        let after = units::counted(series.rows.len() as u64, "trial");
-        let ended = match (series.port_lost.take(), series.fault.take()) {
-            (Some(why), _) => {
-                format!("ended after {after}, because a port of the tester had no link ({why})")
-            }
-            (None, Some(why)) => {
-                format!("ended after {after}, because the next could not be carried out ({why})")
-            }
-            (None, None) => format!("interrupted after {after}"),
-        };
-        report.result.verdict.fall_short(
-            Code::SearchIncomplete,
-            (
-                format!("{ended}: what is known so far stands above"),
-                "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
-            ),
-        );
+        let lost = series.port_lost.take().map(|why| format!("a port of the tester had no link ({why})"));
+        series.course.judge_incomplete(&mut report, lost);
     }
-    let disturbed: u64 = series.rows.iter().map(|row| u64::from(row.repeated)).sum();
+    let disturbed: u64 = series.course.rows.iter().map(|row| u64::from(row.repeated)).sum();
     if disturbed > 0 {
-        report.warnings.add(Code::TrialsRepeated, repeated(series.rows.len() as u64, disturbed));
+        report.warnings.add(Code::TrialsRepeated, repeated(series.course.rows.len() as u64, disturbed));
     }
-    report.result.trials = std::mem::take(&mut series.rows);
+    report.result.trials = std::mem::take(&mut series.course.rows);
     report.result.search = Some(search);
     report
 }
@@ -282,7 +272,7 @@ fn stopped(size: &SizeResult, trials: &[report::search::Trial]) -> Option<Stoppe
         return size.stopped.clone();
     }
     let greatest = || {
-        let found = size.throughput.iter().flatten().next().map(|found| found.frames_per_second);
+        let found = size.of_first_goal().map(|found| found.frames_per_second);
         let found = found.or(size.flows.as_ref().map(|found| found.flows_per_second));
         let all = found.is_some_and(|found| found >= size.greatest * (1.0 - 1e-9));
         size.stopped.clone().filter(|_| all)

@@ -4,7 +4,7 @@ use super::{Look, Notes, Sized, Within, axis, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
-use report::search::{Part, Trial, TrialVerdict};
+use report::search::{GoalOutcome, GoalResult, Part, SearchAxis, Trial, TrialVerdict};
 use report::{Code, Sentence, units};
 use spec::{Axis, Finding, Method, Throughput};
 use std::time::Duration;
@@ -83,6 +83,7 @@ fn written(time: Duration) -> String {
 
 /// What the trials of a throughput are for, in the result.
 const PART: &Part = &Part::Throughput;
+const AXIS: &SearchAxis = &SearchAxis::FramesPerSecond;
 
 /// The bounds that trials found, of each goal; and whether they are what was asked for, rather than what was known when it
 /// was interrupted; and whether its time was over.
@@ -117,7 +118,7 @@ fn by_bisection(
         let tried = tried(series, PART, &sized.name, first);
         known((bisect.passed(), bisect.failed()), tried, Direction::Greatest, &rate)
     };
-    let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
+    let how = How { part: PART, again: None, goal: first, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut bisect, &how)?;
     if bisect.is_inconsistent() {
         notes.warnings.add(Code::DeviceInconsistent, format!(
@@ -183,7 +184,7 @@ fn by_mlrsearch(
         };
         goals.iter().zip(&found).map(of).collect::<Vec<_>>().join(", ")
     };
-    let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
+    let how = How { part: PART, again: None, goal: first, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut mlr, &how)?;
     if mlr.timed_out() {
         let spent = units::time((most_s * 1e9) as u64);
@@ -216,18 +217,20 @@ pub fn find(
         Method::Bisect => by_bisection(series, finding, &first, trial, sized, notes)?,
         Method::Mlrsearch => by_mlrsearch(series, finding, &goals, trial, sized, notes)?,
     };
-    let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
+    let rows: Vec<_> = rows_of(&series.course.rows, part, &sized.name).collect();
     flapping(&rows, &sized.name, notes);
     let mean = sized.result.mean_frame_bytes;
     // Of a search that did not come to its end no value is a result, and what was not tried is not said.
     let (decided, open) = by_decided(&goals, &found, (whole, timed_out));
-    let unfinished = open.into_iter().map(|goal| {
-        unfinished::bound(series, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
-    });
+    let unfinished = open
+        .into_iter()
+        .map(|goal| unfinished::bound(series, (part, &sized.name), goal, AXIS, Direction::Greatest));
     sized.result.unfinished.extend(unfinished);
+    let enough = finding.precision_at_least();
+    sized.result.goals = by_goal(&goals, &found, (whole, timed_out), enough);
     for (goal, found) in decided {
         let near = nearness(found);
-        let wide = !found.reached && near.is_some_and(|near| near <= finding.precision_at_least());
+        let wide = is_wide(found, enough);
         let undetermined = (!found.reached && !wide && !timed_out).then(|| {
             let tried = rows.iter().map(|row| (row.load, &row.verdict));
             let excuse = excuse(open_verdicts(tried, (found.lower, found.upper)));
@@ -261,19 +264,18 @@ pub fn find(
         }
         if throughput.is_none() && undecided {
             // That nothing passed is not known either.
-            let open = unfinished::bound(
-                series,
-                (part, &sized.name),
-                goal,
-                "frames_per_second",
-                Direction::Greatest,
-            );
+            let open = unfinished::bound(series, (part, &sized.name), goal, AXIS, Direction::Greatest);
             sized.result.unfinished.push(open);
             continue;
         }
         sized.result.throughput.push(throughput);
     }
     Ok(whole)
+}
+
+/// Of a search that came to its end, or whose time was over: is there an answer, if only that nothing could be judged?
+fn is_decided(found: &trial::mlr::Found, (whole, timed_out): (bool, bool)) -> bool {
+    whole && (found.lower.is_some() || found.reached || !timed_out)
 }
 
 /// The goals of which something was found, or nothing could be judged, each with it, and those that the search left open. Each
@@ -283,11 +285,34 @@ fn by_decided<'a>(
     found: &'a [trial::mlr::Found],
     (whole, timed_out): (bool, bool),
 ) -> (Vec<(&'a Goal, &'a trial::mlr::Found)>, Vec<&'a Goal>) {
-    let decided = |(_, found): &(&Goal, &trial::mlr::Found)| {
-        whole && (found.lower.is_some() || found.reached || !timed_out)
-    };
+    let decided = |(_, found): &(&Goal, &trial::mlr::Found)| is_decided(found, (whole, timed_out));
     let (decided, open): (Vec<_>, Vec<_>) = goals.iter().zip(found).partition(decided);
     (decided, open.into_iter().map(|(goal, _)| goal).collect())
+}
+
+/// What came of each goal, in their order.
+fn by_goal(goals: &[Goal], found: &[trial::mlr::Found], ended: (bool, bool), enough: f64) -> Vec<GoalResult> {
+    let came = |(goal, found): (&Goal, &trial::mlr::Found)| {
+        let decided = is_decided(found, ended);
+        GoalResult {
+            goal: goal.text(),
+            outcome: match () {
+                () if !decided => GoalOutcome::Unfinished,
+                () if !found.reached && !is_wide(found, enough) => GoalOutcome::NotDetermined,
+                () if found.lower.is_none() => GoalOutcome::NothingPassed,
+                () => GoalOutcome::Found,
+            },
+            // Meanwhile bounds are by short trials, too: `unfinished` has them with their lengths.
+            passed_frames_per_second: found.lower.filter(|_| decided),
+            failed_frames_per_second: found.upper.filter(|_| decided),
+        }
+    };
+    goals.iter().zip(found).map(came).collect()
+}
+
+/// The bounds are not as near as was asked, and near enough where trials could not be judged.
+fn is_wide(found: &trial::mlr::Found, enough: f64) -> bool {
+    !found.reached && nearness(found).is_some_and(|near| near <= enough)
 }
 
 /// How near the bounds are, relative to the upper one.
@@ -326,7 +351,7 @@ pub(super) fn tried<'a>(
     size: &'a str,
     goal: &'a Goal,
 ) -> impl Iterator<Item = (f64, Option<trial::Broken>)> + 'a {
-    rows_of(&series.rows, part, size).map(|row| (row.load, goal.limits.broken(&outcome_of(row))))
+    rows_of(&series.course.rows, part, size).map(|row| (row.load, goal.limits.broken(&outcome_of(row))))
 }
 
 /// That, and why, no trial could say more, in words.
@@ -445,6 +470,11 @@ mod tests {
             (decided, open.into_iter().map(Goal::text).collect::<Vec<_>>())
         };
         let [ndr, pdr] = [goals[0].text(), goals[1].text()];
+        let entries = |found: [trial::mlr::Found; 2], ended| {
+            let entries = by_goal(&goals, &found, ended, 0.0);
+            assert_eq!([&entries[0].goal, &entries[1].goal], [&ndr, &pdr], "each at its goal's place");
+            [0, 1].map(|goal: usize| entries[goal].outcome.to_string())
+        };
         let open = found(None, false);
         let (decided, left) = of([open, found(Some(5.0), true)], true);
         assert_eq!((decided, left), (vec![(pdr.clone(), Some(5.0))], vec![ndr.clone()]));
@@ -453,7 +483,16 @@ mod tests {
         assert_eq!((decided, left.len()), (vec![(ndr.clone(), None), (pdr.clone(), Some(5.0))], 0));
         // Interrupted.
         let (decided, left) = of([found(Some(5.0), true), open], false);
-        assert_eq!((decided.len(), left), (0, vec![ndr, pdr]));
+        assert_eq!((decided.len(), left), (0, vec![ndr.clone(), pdr.clone()]));
+        // Each goal has an entry at its place, whatever came of it.
+        let (nothing, some) = (found(None, true), found(Some(5.0), true));
+        assert_eq!(entries([open, some], (true, true)), ["unfinished", "found"]);
+        assert_eq!(entries([open, some], (true, false)), ["not determined", "found"]);
+        assert_eq!(
+            entries([nothing, found(Some(5.0), false)], (true, false)),
+            ["nothing passed", "not determined"]
+        );
+        assert_eq!(entries([some, nothing], (false, false)), ["unfinished", "unfinished"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a search that was ended before its end says: what its trials came to, and no result.
 
 use crate::trials::{Goal, Series, outcome_of, rows_of};
-use report::search::{Part, Stage, TrialVerdict, Unfinished};
+use report::search::{Part, SearchAxis, Stage, TrialVerdict, Unfinished};
 use trial::{Direction, Tried, so_far};
 
 /// The search for a bound, of a part with frames of this size, whose values count `axis`.
@@ -9,10 +9,10 @@ pub fn bound(
     series: &Series,
     (part, size): (&Part, &str),
     goal: &Goal,
-    axis: &str,
+    axis: &SearchAxis,
     direction: Direction,
 ) -> Unfinished {
-    let searched = rows_of(&series.rows, part, size).filter(|row| row.stage != Stage::WarmUp);
+    let searched = rows_of(&series.course.rows, part, size).filter(|row| row.stage != Stage::WarmUp);
     let tried = searched.map(|row| Tried {
         load: row.load,
         duration_ns: row.duration_ns,
@@ -22,7 +22,7 @@ pub fn bound(
     Unfinished {
         part: part.clone(),
         goal: Some(goal.text()),
-        axis: axis.to_owned(),
+        axis: axis.clone(),
         passed: known.passed.map(|shown| shown.load),
         passed_duration_ns: known.passed.map(|shown| shown.duration_ns),
         failed: known.failed.map(|shown| shown.load),
@@ -35,10 +35,10 @@ pub fn bound(
 
 /// Trials at loads that are known, `wanted` of them if that is known.
 pub fn trials(series: &Series, part: &Part, size: &str, wanted: Option<u64>) -> Unfinished {
-    let rows = || rows_of(&series.rows, part, size);
+    let rows = || rows_of(&series.course.rows, part, size);
     Unfinished {
         part: part.clone(),
-        axis: "frames_per_second".to_owned(),
+        axis: SearchAxis::FramesPerSecond,
         trials: rows().count() as u32,
         passed_trials: rows().filter(|row| row.verdict == TrialVerdict::Passed).count() as u32,
         wanted_trials: wanted.and_then(|wanted| u32::try_from(wanted).ok()),

@@ -103,7 +103,8 @@ pub fn stopped(size: &SizeResult, trials: &[Trial]) -> Option<Stopped> {
         |t: &&Trial| t.frame_size == size.frame_size && PARTS.contains(&t.part) && t.stage != Stage::WarmUp;
     let failed = |t: &&Trial| !matches!(t.verdict, TrialVerdict::Passed | TrialVerdict::PortLost);
     let failed: Vec<&Trial> = trials.iter().filter(own).filter(failed).collect();
-    let passed = size.throughput.iter().flatten().next().map(|found| found.frames_per_second);
+    // Trials are judged by the first goal.
+    let passed = size.of_first_goal().map(|found| found.frames_per_second);
     let passed = passed.or(size.found).or(size.burst.map(|burst| burst.frames.mean));
     // What says nothing of the device stopped it only where nothing else did.
     let by_device: Vec<&Trial> = failed.iter().copied().filter(|t| !t.verdict.is_the_testers()).collect();
@@ -211,8 +212,8 @@ fn in_words(stopped: &Stopped, report: &Report) -> Option<String> {
                 Some(rate) => units::frame_rate(rate),
                 None if trial.flows.is_some() => units::flow_rate(trial.load),
                 None => {
-                    let axis = report.result.search.as_ref().map(|s| s.axis.replace('_', " "));
-                    format!("{} {}", units::count(trial.load as u64), printable(&axis.unwrap_or_default()))
+                    let axis = report.result.search.as_ref().map(|s| s.axis.in_words());
+                    format!("{} {}", units::count(trial.load as u64), axis.unwrap_or_default())
                 }
             };
             let why = cause().unwrap_or_else(|| {

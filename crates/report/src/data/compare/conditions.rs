@@ -44,7 +44,7 @@ pub(super) fn of(report: &Report) -> Vec<(String, String)> {
     let counted = report.result.loss.filter(|loss| loss.by_count_only);
     add("loss is known", counted.map(|_| "by count only".to_owned()));
     if let Some(search) = &report.result.search {
-        add("method", search.method.clone());
+        add("method", search.method.clone().map(String::from));
         add(
             "frame sizes",
             Some(search.sizes.iter().map(|s| s.frame_size.as_str()).collect::<Vec<_>>().join(", ")),

@@ -22,9 +22,10 @@ use crate::data::model::{Report, Verdict};
 use crate::data::sections::received;
 use crate::data::units;
 use figures::Figure;
+pub use histogram::student::interval_width;
 pub use load::OfferedLoad;
+pub use noise::Method;
 use noise::Sample;
-pub use noise::{Method, interval_width};
 
 /// The value of [`Comparison::schema`].
 pub const SCHEMA: &str = "netdyno.compare/1";
@@ -388,10 +389,7 @@ fn check(all: &[&Named<'_>]) -> Result<(), Incomparable> {
         }
         let searched = |named: &Named<'_>| {
             let search = named.report.result.search.as_ref();
-            search.map_or_else(
-                || "nothing".to_owned(),
-                |s| units::printable(&format!("{} by {}", s.kind, s.axis.replace('_', " "))),
-            )
+            search.map_or_else(|| "nothing".to_owned(), |s| format!("{} by {}", s.kind, s.axis.in_words()))
         };
         if searched(first) != searched(named) {
             return Err(Incomparable::Searches {

@@ -226,30 +226,9 @@ fn normal_tail(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() / fraction
 }
 
-/// The whole width of the confidence interval of the mean of `values`, as a share of the mean, by Student's t. None of fewer than
-/// two, and where the mean is 0.
-pub fn interval_width(values: &[f64], level: f64) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    if values.len() < 2 || mean == 0.0 || !mean.is_finite() {
-        return None;
-    }
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(2.0 * student::quantile(n - 1.0, 1.0 - level) * (variance / n).sqrt() / mean.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_interval_of_a_mean_is_as_tables_have_it() {
-        // t for 2 degrees of freedom and 99 % is 9.925 (any table); the standard error of 9, 10, 11 is 1 / sqrt(3).
-        let width = interval_width(&[9.0, 10.0, 11.0], 0.99).expect("a width");
-        assert!((width - 2.0 * 9.925 / 3_f64.sqrt() / 10.0).abs() < 1e-3, "{width}");
-        assert_eq!(interval_width(&[5.0; 4], 0.95), Some(0.0));
-        assert_eq!((interval_width(&[1.0], 0.95), interval_width(&[], 0.95)), (None, None));
-    }
 
     fn near(is: f64, should: f64) {
         assert!((is - should).abs() <= should.abs() * 1e-6 + 1e-12, "{is} is not {should}");

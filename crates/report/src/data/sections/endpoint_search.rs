@@ -14,7 +14,8 @@ use crate::data::words::words;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointSearch {
     /// `socket-buffer` or `transactions`.
-    pub kind: String,
+    #[schemars(with = "String")]
+    pub kind: EndpointSearchKind,
     /// The test that was done again and again: `tcp-stream`, `udp-rr`, ...
     pub test: String,
     /// Address of the server.
@@ -30,7 +31,8 @@ pub struct EndpointSearch {
     /// Time that it took in all.
     pub elapsed_ns: u64,
     /// What `per_second` counts: `bits` of payload that the receiver got, or `transactions`.
-    pub counts: String,
+    #[schemars(with = "String")]
+    pub counts: EndpointCounts,
     /// What was found about socket buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_buffer: Option<SocketBufferFound>,
@@ -46,6 +48,26 @@ pub struct EndpointSearch {
     /// Settings of the server's host that bear on connections, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remote_settings: BTreeMap<String, String>,
+}
+
+words! {
+    /// What is searched for between two endpoints.
+    EndpointSearchKind {
+        /// The smallest socket buffer that reaches nearly the best result.
+        SocketBuffer = "socket-buffer",
+        /// The highest rate of transactions that stays in time.
+        Transactions = "transactions",
+    }
+}
+
+words! {
+    /// What the results of trials between two endpoints count.
+    EndpointCounts {
+        /// Bits of payload that the receiver got.
+        Bits = "bits",
+        /// Transactions.
+        Transactions = "transactions",
+    }
 }
 
 words! {
@@ -217,7 +239,8 @@ pub struct TransactionsFound {
     pub failed_per_second: Option<f64>,
     /// Why that rate did not pass: the verdict of the last trial there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_reason: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub failed_reason: Option<EndpointVerdict>,
     /// Trials that passed at the rate that was found.
     pub passed_trials: u32,
     /// The bounded percentile at the rate that was found: the worst of these trials.
@@ -251,7 +274,7 @@ pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     let mut figures = Vec::new();
     if let Some(found) = &s.socket_buffer {
         figures.extend(found.found_bytes.map(|bytes| BUFFER.is(bytes as f64)));
-        if s.counts == "bits" {
+        if s.counts == EndpointCounts::Bits {
             let each = |point: &BufferPoint| Within::Trials(Sample::Values(point.results.clone()));
             let best = found.points.iter().find(|point| point.buffer_bytes == found.best_buffer_bytes);
             figures.extend(best.map(|best| BEST.is(best.per_second).with(each(best))));

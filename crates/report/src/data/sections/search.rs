@@ -4,7 +4,7 @@
 use crate::data::compare::noise::Sample;
 use crate::data::figure::{Figure, Measured, Unit, Within, figures};
 use crate::data::model::Report;
-use crate::data::search::{Part, SizeResult, Spread, Trial, TrialLatency};
+use crate::data::search::{Part, SearchAxis, SizeResult, Spread, Trial, TrialLatency};
 use crate::data::units;
 
 figures! {
@@ -69,7 +69,7 @@ pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     figures
 }
 
-fn searched(size: &SizeResult, trials: &[Trial], axis: &str, figures: &mut Vec<Measured>) {
+fn searched(size: &SizeResult, trials: &[Trial], axis: &SearchAxis, figures: &mut Vec<Measured>) {
     let bytes = match size.frame_size.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("{} bytes", size.frame_size),
         false => size.frame_size.clone(),
@@ -83,9 +83,9 @@ fn searched(size: &SizeResult, trials: &[Trial], axis: &str, figures: &mut Vec<M
         add(THROUGHPUT.is(rate), format!("throughput with {}", found.goal), bounds);
     }
     if let Some(found) = size.found {
-        let figure = if axis == "frame_size" { &FRAME_SIZE } else { &FOUND };
-        let unit = if axis == "flows_per_second" { Unit::FlowsPerSecond } else { figure.unit };
-        add(figure.is(found).in_unit(unit), axis.replace('_', " "), Within::Nothing);
+        let figure = if *axis == SearchAxis::FrameSize { &FRAME_SIZE } else { &FOUND };
+        let unit = if *axis == SearchAxis::FlowsPerSecond { Unit::FlowsPerSecond } else { figure.unit };
+        add(figure.is(found).in_unit(unit), axis.in_words(), Within::Nothing);
     }
     for at in &size.latency {
         let of_load = |t: &&Trial| {

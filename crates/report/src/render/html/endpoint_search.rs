@@ -3,7 +3,8 @@
 use super::charts::{Chart, FRAME, axis_time};
 use super::plot::{Frame, Scale, Svg, round_up, tick_number};
 use crate::data::model::{
-    EndpointSearch, EndpointTrial, EndpointVerdict, Report, SocketBufferFound, TransactionsFound,
+    EndpointCounts, EndpointSearch, EndpointTrial, EndpointVerdict, Report, SocketBufferFound,
+    TransactionsFound,
 };
 use crate::data::units;
 use crate::render::sections::endpoint_search::percentile;
@@ -63,7 +64,7 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
     // A wide interval of few repetitions must not press the points together.
     let hi = tops.fold(0.0, f64::max).min(found.best_per_second * 1.2);
     let (factor, prefix) = units::prefix(hi);
-    let unit = if search.counts == "bits" { "bit/s" } else { "transactions/s" };
+    let unit = if search.counts == EndpointCounts::Bits { "bit/s" } else { "transactions/s" };
     let mut svg = Svg::new(340.0, Frame { left: 74.0, ..FRAME });
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let (from, to) = if least < most { (least * 0.8, most * 1.25) } else { (least * 0.5, most * 2.0) };
@@ -264,7 +265,7 @@ mod tests {
             ..SocketBufferFound::default()
         };
         let search =
-            EndpointSearch { counts: "bits".to_owned(), socket_buffer: Some(found), ..Default::default() };
+            EndpointSearch { counts: EndpointCounts::Bits, socket_buffer: Some(found), ..Default::default() };
         let page = page(search);
         for says in ["Gbit/s", "4 KiB", "64 KiB", "enough", "own tuning: 1.90 Gbit/s", "product: 50.0 kB"] {
             assert!(page.contains(says), "{says}: {page}");

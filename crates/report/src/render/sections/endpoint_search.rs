@@ -4,7 +4,7 @@ use super::{Line, Section};
 use crate::data::model::Report;
 use crate::data::search::TrialLatency;
 use crate::data::sections::endpoint_search::{
-    BufferPoint, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,
+    BufferPoint, EndpointCounts, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,
 };
 use crate::data::units;
 use crate::render::html::grid::{DASH, Facts, Grid, first_of};
@@ -23,8 +23,8 @@ pub(crate) fn percentile(of: f64) -> String {
 impl EndpointSearch {
     /// A result for people.
     pub(crate) fn show(&self, per_second: f64) -> String {
-        match self.counts.as_str() {
-            "bits" => units::bit_rate(per_second),
+        match self.counts {
+            EndpointCounts::Bits => units::bit_rate(per_second),
             _ => format!("{} transactions/s", units::count(per_second.round() as u64)),
         }
     }

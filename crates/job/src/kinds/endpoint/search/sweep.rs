@@ -1,93 +1,72 @@
-//! What is tried next when socket buffers are swept. A state machine without a clock: a function of the results it was told.
-//!
-//! All sizes are tried once before any is tried again, so that what changes meanwhile (others' load, heat) is in all alike.
+//! `netdyno search socket-buffer`: the sizes that are swept, and what their trials come to.
 
-use super::{Plan, Try};
-use report::{BufferPoint, EndpointStage, EndpointTrial, SocketBufferFound};
-use spec::Confidence;
+use super::Tested;
+use ::transport::native::Host;
+use histogram::student::interval_width;
+use report::{BufferPoint, Code, EndpointTrial, Report, SocketBufferFound, units};
+use spec::{EndpointTest, SocketBuffer};
+use trial::{Sure, Sweep, SweepPlan};
 
 /// Intervals are at this confidence, unless another is asked for.
 const LEVEL: f64 = 0.95;
+/// A load of the sweep that is no size: the kernel tunes.
+const TUNED: f64 = 0.0;
 
-/// The sweep.
-#[derive(Debug)]
-pub struct Sweep {
-    /// None: the kernel tunes.
-    points: Vec<(Option<u64>, Vec<f64>)>,
-    /// Each is tried so often at least,
-    least: usize,
-    /// and at most.
-    most: usize,
-    confidence: Option<Confidence>,
+/// The size that a load of the sweep is. None: the kernel tunes.
+pub fn size(load: f64) -> Option<u64> {
+    (load != TUNED).then_some(load as u64)
 }
 
-impl Sweep {
-    /// The kernel's own tuning, and these sizes.
-    pub fn new(sizes: &[u64], least: u32, confidence: Option<Confidence>, most: u32) -> Sweep {
-        let points = std::iter::once(None).chain(sizes.iter().copied().map(Some));
-        // Of fewer than three no interval says much.
-        let least = if confidence.is_some() { least.max(3) } else { least } as usize;
-        let most = if confidence.is_some() { most as usize } else { least };
-        Sweep {
-            points: points.map(|size| (size, Vec::new())).collect(),
-            least,
-            most: most.max(least),
-            confidence,
-        }
-    }
-
-    fn wants(&self, results: &[f64]) -> bool {
-        if results.len() < self.least {
-            return true;
-        }
-        self.confidence.is_some_and(|confidence| {
-            let width = report::compare::interval_width(results, confidence.level);
-            results.len() < self.most && width.is_none_or(|width| width > confidence.width)
-        })
-    }
-
-    /// So sure are intervals.
-    pub fn level(&self) -> f64 {
-        self.confidence.map_or(LEVEL, |confidence| confidence.level)
-    }
-
-    /// Sizes whose mean is not so sure as was asked for.
-    pub fn unsure(&self) -> usize {
-        let Some(confidence) = self.confidence else { return 0 };
-        let wide = |results: &[f64]| {
-            report::compare::interval_width(results, confidence.level)
-                .is_none_or(|width| width > confidence.width)
-        };
-        self.points.iter().filter(|(_, results)| wide(results)).count()
-    }
+/// The load that a size is.
+pub fn load(size: Option<u64>) -> f64 {
+    size.map_or(TUNED, |bytes| bytes as f64)
 }
 
-impl Plan for Sweep {
-    fn next(&self) -> Option<Try> {
-        let open = self.points.iter().filter(|(_, results)| self.wants(results));
-        let (size, _) = open.min_by_key(|(_, results)| results.len())?;
-        Some(Try { stage: EndpointStage::Sweep, buffer: *size, rate: None })
-    }
+/// The kernel's own tuning, and the sizes that are asked for.
+pub fn plan(find: &SocketBuffer, tested: &Tested<'_>) -> Sweep {
+    let sizes = find.sizes().into_iter().map(Some);
+    Sweep::new(SweepPlan {
+        loads: std::iter::once(None).chain(sizes).map(load).collect(),
+        least: find.repetitions(),
+        most: tested.job.endpoint.iterations.unwrap_or(crate::kinds::endpoint::ITERATIONS.1),
+        sure: sure(tested),
+        trial_ns: tested.trial_ns(),
+    })
+}
 
-    fn tell(&mut self, trial: &EndpointTrial) {
-        if let Some((_, results)) = self.points.iter_mut().find(|(size, _)| *size == trial.buffer_bytes) {
-            results.push(trial.per_second);
-        }
-    }
+fn sure(tested: &Tested<'_>) -> Option<Sure> {
+    let asked = tested.job.endpoint.confidence.as_deref();
+    asked.map(|asked| Sure { level: asked.level, width: asked.width })
+}
 
-    fn left(&self) -> usize {
-        let open = self.points.iter().filter(|(_, results)| self.wants(results));
-        open.map(|(_, results)| self.least.saturating_sub(results.len()).max(1)).sum()
-    }
+/// What is reported of the trials.
+pub fn judge(
+    report: &mut Report,
+    (trials, complete): (&[EndpointTrial], bool),
+    (find, sweep): (&SocketBuffer, &Sweep),
+    tested: &Tested<'_>,
+    server: Host,
+) -> SocketBufferFound {
+    let is_stream = matches!(tested.args.test, EndpointTest::TcpStream | EndpointTest::TcpMaerts);
+    let level = sure(tested).map_or(LEVEL, |sure| sure.level);
+    let found = found(trials, sweep, (level, find.enough()), is_stream);
+    // Of transactions this end sends first, and the server receives.
+    let here_sends = tested.parts.all.first().is_some_and(|part| part.is_transactions() || part.sends());
+    let [sender, receiver] = if here_sends { [Host::here(), server] } else { [server, Host::here()] };
+    buffers_judged(report, &found, complete, sweep.unsure());
+    limits_told(report, &found, &sender, &receiver);
+    found
 }
 
 /// What the trials come to.
-pub fn found(trials: &[EndpointTrial], sweep: &Sweep, enough: f64, is_tcp_stream: bool) -> SocketBufferFound {
-    let mut points: Vec<BufferPoint> = sweep
-        .points
-        .iter()
-        .filter_map(|(size, results)| point(trials, *size, results, sweep.level()))
-        .collect();
+fn found(
+    trials: &[EndpointTrial],
+    sweep: &Sweep,
+    (level, enough): (f64, f64),
+    is_tcp_stream: bool,
+) -> SocketBufferFound {
+    let mut points: Vec<BufferPoint> =
+        sweep.results().filter_map(|(load, results)| point(trials, size(load), results, level)).collect();
     let best = points.iter().max_by(|a, b| a.per_second.total_cmp(&b.per_second));
     let (best_per_second, best_buffer_bytes) =
         best.map_or((0.0, None), |best| (best.per_second, best.buffer_bytes));
@@ -108,7 +87,7 @@ pub fn found(trials: &[EndpointTrial], sweep: &Sweep, enough: f64, is_tcp_stream
         tuned_is_enough,
         bandwidth_delay_product_bytes: min_rtt_ns.filter(|_| is_tcp_stream).map(product),
         min_rtt_ns,
-        level: sweep.level(),
+        level,
         points,
     }
 }
@@ -128,7 +107,7 @@ fn point(trials: &[EndpointTrial], size: Option<u64>, results: &[f64], level: f6
         buffer_bytes: size,
         results: results.to_vec(),
         per_second,
-        width_ratio: report::compare::interval_width(results, level),
+        width_ratio: interval_width(results, level),
         best_ratio: 0.0,
         send_buffer_bytes: last.send_buffer_bytes,
         receive_buffer_bytes: last.receive_buffer_bytes,
@@ -143,61 +122,111 @@ fn point(trials: &[EndpointTrial], size: Option<u64>, results: &[f64], level: f6
     })
 }
 
+fn buffers_judged(report: &mut Report, found: &SocketBufferFound, complete: bool, unsure: usize) {
+    if unsure > 0 && complete {
+        let said = match unsure {
+            1 => "the mean of 1 size is not as sure as was asked for".to_owned(),
+            n => format!("the means of {n} sizes are not as sure as was asked for"),
+        };
+        let mend = "permit more repetitions (`.iterations`)";
+        report.result.verdict.fall_short(Code::ConfidenceNotReached, (said, mend));
+    }
+    if complete && found.found_bytes.is_none() {
+        let said = format!(
+            "no size that was tried reaches {} of the best, which the kernel's own tuning has",
+            units::percent(found.enough_ratio)
+        );
+        report.result.verdict.fall_short(Code::GoalNotReached, (said, "try larger ones (`.buffers`)"));
+    }
+    // Where the intervals of the answer and of its neighbours overlap the bar, another run may say another size.
+    let bar = found.best_per_second * found.enough_ratio;
+    let straddles = |point: &&BufferPoint| {
+        let half = point.width_ratio.unwrap_or(0.0) / 2.0;
+        let (low, high) = (point.per_second * (1.0 - half), point.per_second * (1.0 + half));
+        point.buffer_bytes.is_some_and(|bytes| Some(bytes) <= found.found_bytes) && low < bar && bar < high
+    };
+    let unsure: Vec<u64> =
+        found.points.iter().filter(straddles).filter_map(|point| point.buffer_bytes).collect();
+    if complete && !unsure.is_empty() {
+        let sizes: Vec<String> = unsure.iter().map(|bytes| units::buffer(*bytes)).collect();
+        let said = format!(
+            "whether {} is enough is not sure: the interval of the mean reaches to both sides of {} of the best",
+            sizes.join(" or "),
+            units::percent(found.enough_ratio)
+        );
+        report.warnings.add(Code::ConfidenceNotReached, (said, "repeat more often (`.repetitions`)"));
+    }
+}
+
+/// What the kernel does not grant, or grants to the privileged only.
+fn limits_told(report: &mut Report, found: &SocketBufferFound, sender: &Host, receiver: &Host) {
+    type Get = fn(&BufferPoint) -> (Option<u64>, bool);
+    let sides: [(&str, &Option<String>, Get); 2] = [
+        ("net.core.wmem_max of the sender", &sender.wmem_max, |point| {
+            (point.send_buffer_bytes, point.send_capped)
+        }),
+        ("net.core.rmem_max of the receiver", &receiver.rmem_max, |point| {
+            (point.receive_buffer_bytes, point.receive_capped)
+        }),
+    ];
+    for (name, limit, get) in sides {
+        let limit = limit.as_ref().and_then(|limit| limit.parse::<u64>().ok());
+        let shown = limit.map_or_else(String::new, |limit| format!(" ({})", units::buffer(limit)));
+        let sized = || found.points.iter().filter_map(|point| Some((point.buffer_bytes?, get(point))));
+        if let Some((asked, (granted, _))) = sized().find(|(_, (_, capped))| *capped) {
+            let said = format!(
+                "asked for {} the kernel granted {}, not twice that: sizes above {name}{shown} are one and the same",
+                units::buffer(asked),
+                units::buffer(granted.unwrap_or(0)),
+            );
+            report.warnings.add(
+                Code::WentWithout,
+                (said, "raise that; the kernel's own tuning has limits of its own (tcp_rmem, tcp_wmem)"),
+            );
+        } else if let Some(limit) = limit
+            && let Some((asked, _)) = sized().find(|(asked, _)| *asked > limit)
+        {
+            let said = format!(
+                "{} and more, above {name}{shown}, were granted because netdyno runs with CAP_NET_ADMIN there: other programs get no \
+                 more than that",
+                units::buffer(asked)
+            );
+            report.warnings.add(Code::WentWithout, said);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn trial(tried: &Try, per_second: f64) -> EndpointTrial {
-        EndpointTrial {
-            buffer_bytes: tried.buffer,
-            per_second,
-            send_buffer_bytes: tried.buffer.map(|bytes| (2 * bytes).min(300)),
-            min_rtt_ns: Some(1_000_000),
-            ..EndpointTrial::default()
-        }
-    }
-
-    fn whole(sweep: &mut Sweep, result: impl Fn(Option<u64>, usize) -> f64) -> Vec<EndpointTrial> {
-        let mut trials: Vec<EndpointTrial> = Vec::new();
-        while let Some(tried) = sweep.next() {
-            let so_far = trials.iter().filter(|trial| trial.buffer_bytes == tried.buffer).count();
-            trials.push(trial(&tried, result(tried.buffer, so_far)));
-            sweep.tell(trials.last().expect("one"));
-            assert!(trials.len() < 1000);
-        }
-        trials
-    }
-
-    #[test]
-    fn every_size_is_tried_once_before_any_is_tried_again() {
-        let mut sweep = Sweep::new(&[10, 20], 2, None, 10);
-        assert_eq!(sweep.left(), 6);
-        let order: Vec<_> = whole(&mut sweep, |_, _| 1.0).iter().map(|trial| trial.buffer_bytes).collect();
-        assert_eq!(order, [None, Some(10), Some(20), None, Some(10), Some(20)]);
-    }
+    use trial::{Outcome, Search as _};
 
     #[test]
     fn the_smallest_size_that_is_enough_is_found_and_limits_are_told() {
-        let mut sweep = Sweep::new(&[50, 100, 200, 400], 3, None, 10);
-        let trials = whole(&mut sweep, |size, _| match size {
-            None | Some(400) => 8e9,
-            Some(size) => (size * 40_000_000) as f64 / 1.04,
-        });
-        let found = found(&trials, &sweep, 0.95, true);
+        let sizes = [None, Some(50), Some(100), Some(200), Some(400)];
+        let plan = SweepPlan { loads: sizes.map(load).to_vec(), least: 3, most: 3, sure: None, trial_ns: 1 };
+        let (mut sweep, mut trials) = (Sweep::new(plan), Vec::new());
+        while let Some(wanted) = sweep.next() {
+            let buffer = size(wanted.load);
+            let per_second = match buffer {
+                None | Some(400) => 8e9,
+                Some(size) => (size * 40_000_000) as f64 / 1.04,
+            };
+            trials.push(EndpointTrial {
+                buffer_bytes: buffer,
+                per_second,
+                send_buffer_bytes: buffer.map(|bytes| (2 * bytes).min(300)),
+                min_rtt_ns: Some(1_000_000),
+                ..EndpointTrial::default()
+            });
+            sweep.tell(&Outcome { result: Some(per_second), ..Outcome::default() });
+        }
+        assert_eq!(trials.len(), 15);
+        let found = found(&trials, &sweep, (0.95, 0.95), true);
         assert_eq!((found.found_bytes, found.best_per_second, found.tuned_is_enough), (Some(200), 8e9, true));
         assert_eq!(found.bandwidth_delay_product_bytes, Some(1_000_000));
         let capped: Vec<_> = found.points.iter().map(|point| point.send_capped).collect();
         assert_eq!(capped, [false, false, false, true, true]);
         assert!(found.points[1].width_ratio.is_some_and(|width| width < 1e-9));
-    }
-
-    #[test]
-    fn what_varies_is_repeated_until_it_is_sure_or_often_enough() {
-        let sure = Confidence { level: 0.95, width: 0.1 };
-        let mut sweep = Sweep::new(&[10, 20], 1, Some(sure), 6);
-        let trials = whole(&mut sweep, |size, n| if size == Some(20) { 1.0 + n as f64 } else { 1.0 });
-        let times = |size| trials.iter().filter(|trial| trial.buffer_bytes == size).count();
-        assert_eq!([None, Some(10), Some(20)].map(times), [3, 3, 6]);
-        assert_eq!(sweep.unsure(), 1);
     }
 }

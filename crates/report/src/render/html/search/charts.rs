@@ -4,7 +4,9 @@
 use super::super::charts::{Chart, FRAME};
 use super::super::marks;
 use super::super::plot::{Frame, Labels, Scale, Svg, rates_scale, round_up, tick_number};
-use crate::data::search::{Bounds, LossAt, Part, SearchResult, SizeResult, Trial, TrialVerdict};
+use crate::data::search::{
+    Bounds, LossAt, Part, SearchAxis, SearchResult, SizeResult, Throughput, Trial, TrialVerdict,
+};
 use crate::data::units;
 use crate::render::search_tables::Lost;
 
@@ -17,15 +19,25 @@ const MOST_PATHS: usize = 16;
 /// Bytes on the wire beside a frame with its FCS: preamble and gap.
 const BETWEEN_FRAMES: f64 = 20.0;
 
-/// The goals of which any size has a throughput, in their order.
+/// The goals of which any size has a throughput, or of which nothing passed, in their order.
 fn goal_names<'a>(sizes: &[&'a SizeResult]) -> Vec<&'a str> {
+    let entered: Vec<&str> =
+        sizes.iter().flat_map(|size| size.by_goal().filter_map(|(goal, _)| goal)).collect();
+    let asked = sizes.iter().flat_map(|size| size.goals.iter().map(|goal| goal.goal.as_str()));
+    let asked = asked.filter(|goal| entered.contains(goal));
     let mut names = Vec::new();
-    for found in sizes.iter().flat_map(|size| size.throughput.iter().flatten()) {
-        if !names.contains(&found.goal.as_str()) {
-            names.push(&*found.goal);
+    for goal in asked.chain(entered.iter().copied()) {
+        if !names.contains(&goal) {
+            names.push(goal);
         }
     }
     names
+}
+
+/// The name of the first goal, if it is known.
+fn first_goal(size: &SizeResult) -> Option<&str> {
+    let asked = size.goals.first().map(|goal| goal.goal.as_str());
+    asked.or_else(|| size.throughput.first()?.as_ref().map(|found| found.goal.as_str()))
 }
 
 /// `NDR` of `NDR: loss 0 %, but in 50 % of the time`; else the goal.
@@ -121,7 +133,8 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
             let said = if goals > 1 { format!("{short} ") } else { String::new() };
             named.push((px, py, said + &units::frame_rate(*rate)));
         }
-        legend.push((class, name.unwrap_or_else(|| format!("goal {}: nothing passed", goal + 1))));
+        let name = name.unwrap_or_else(|| format!("goal {}", goal + 1));
+        legend.push((class, if points.is_empty() { format!("{name}: nothing passed") } else { name }));
     }
     // The table below has what finds no room.
     for (px, py, text) in named.iter().take(MOST_LABELS) {
@@ -138,11 +151,8 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
 /// The throughput of two searches, A and B: the first goal's of each size, as a series each.
 pub(in super::super) fn beside(a: &SearchResult, b: &SearchResult) -> Option<Chart> {
     let renamed = |of: &SearchResult, name: &str| {
-        let found = |size: &SizeResult| {
-            let mut found = size.throughput.iter().flatten().next().cloned()?;
-            name.clone_into(&mut found.goal);
-            Some(found)
-        };
+        let found =
+            |size: &SizeResult| Some(Throughput { goal: name.to_owned(), ..size.of_first_goal()?.clone() });
         of.sizes.iter().map(|size| (size.clone(), found(size))).collect::<Vec<_>>()
     };
     let mut both = SearchResult { sizes: Vec::new(), ..a.clone() };
@@ -150,6 +160,8 @@ pub(in super::super) fn beside(a: &SearchResult, b: &SearchResult) -> Option<Cha
     for (mut size, found) in renamed(a, "A") {
         let other = of_b.iter().find(|(other, _)| other.frame_size == size.frame_size);
         size.throughput = vec![found, other.and_then(|(_, found)| found.clone())];
+        // They are no goals any more, but sides.
+        size.goals.clear();
         both.sizes.push(size);
     }
     let mut chart = throughput(&both)?;
@@ -320,7 +332,7 @@ pub(super) fn flows(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
 
 /// The way the search for each frame size's throughput went: every trial's load, and the bounds closing in.
 pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
-    let of_rate = search.axis == "frames_per_second";
+    let of_rate = search.axis == SearchAxis::FramesPerSecond;
     let path = |size: &SizeResult| {
         let rows: Vec<&Trial> = trials
             .iter()
@@ -378,10 +390,9 @@ fn points(
 fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
     let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
-    let goals: Vec<_> =
-        size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?))).collect();
+    let goals: Vec<_> = size.numbered().collect();
     // Each line's goal is named at its end.
-    let ends: Vec<String> = match size.throughput.len() {
+    let ends: Vec<String> = match size.throughput.len().max(size.goals.len()) {
         0 | 1 => Vec::new(),
         _ => goals.iter().map(|(_, found)| short_goal(&found.goal).chars().take(12).collect()).collect(),
     };
@@ -438,7 +449,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     let most = within.iter().map(|found| found.frames_per_second).fold(0.0, f64::max);
     let partly = format!(
         "not {}, but within what {} allows",
-        size.throughput.first().and_then(Option::as_ref).map_or("the first goal", |t| short_goal(&t.goal)),
+        first_goal(size).map_or("the first goal", short_goal),
         within.iter().map(|found| short_goal(&found.goal)).collect::<Vec<_>>().join(" or "),
     );
     let seen = points(&mut svg, rows, (&x, &y), most, &value);

@@ -1,7 +1,7 @@
 //! Searches as tables: what each graph shows, in figures, and every trial with its verdict.
 
 use crate::data::model::Report;
-use crate::data::search::{SearchResult, Spread, Trial};
+use crate::data::search::{SearchAxis, SearchMethod, SearchResult, Spread, Trial};
 use crate::data::units;
 use crate::render::html::escape::Esc;
 use crate::render::html::grid::{Facts, Grid, first_of};
@@ -77,14 +77,15 @@ pub(super) fn times(search: &SearchResult) -> String {
 /// How it was searched, and what the sender had to do with it.
 pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
     let mut facts = Facts::default();
-    facts.add("searched for", &search.kind);
-    facts.maybe("method", search.method.clone());
-    facts.add("varied", &search.axis.replace('_', " "));
+    facts.add("searched for", search.kind.as_str());
+    facts.maybe("method", search.method.as_ref().map(SearchMethod::to_string));
+    facts.add("varied", &search.axis.in_words());
     facts.add("came to its end", if search.complete { "yes" } else { "no: it can be continued" });
     facts.maybe("not begun", (!search.untried_sizes.is_empty()).then(|| search.untried_sizes.join(", ")));
     for size in &search.sizes {
-        let count = |v: f64| {
-            if search.axis == "frames_per_second" { units::frame_rate(v) } else { units::count(v as u64) }
+        let count = |v: f64| match search.axis {
+            SearchAxis::FramesPerSecond => units::frame_rate(v),
+            _ => units::count(v as u64),
         };
         let range = format!("{} to {}", count(size.least), count(size.greatest));
         facts.add(&format!("tried with {}", size.frame_size), &range);
