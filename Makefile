@@ -33,7 +33,7 @@ REMAP_C = $(addprefix -ffile-prefix-map=,$(FOLDERS))
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-# What takes longest to compile is left out of the first build: half of the time. Where the whole program was built already, that
+# What takes longest to compile is left out of the first build: more than half of the time. Where the whole program was built already, that
 # is what is built again.
 COMMA := ,
 WHOLE = $(shell [ -x $(NETDYNO) ] && ! $(NETDYNO) --version | grep -q without && echo yes)
@@ -46,8 +46,8 @@ define build
 endef
 
 demo: ## install what is missing, build within minutes, and watch traffic being sent and accounted for
-	$(if $(WHOLE),,@echo "make: iperf3-auth, kafka, parquet and wasm are left out, half of the time to build: 'make build' adds them")
-	$(call build,$(if $(WHOLE),$(COMMA)whole))
+	$(if $(WHOLE),,@echo "make: flow records (probe, collect), modules as plugins and iperf3's authentication are left out, for a build in half of the time: 'make build' adds them")
+	$(call build,$(COMMA)$(if $(WHOLE),whole,tui))
 	$(SUDO) $(NETDYNO) demo $(ARGS)
 
 build: ## install what is missing and build target/release/netdyno, with all that it can do
