@@ -23,12 +23,12 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-# What takes longest to compile is left out of the first build: half of the time. Where the whole program was built already, that
+# What takes longest to compile is left out of the first build: more than half of the time. Where the whole program was built already, that
 # is what is built again.
 WHOLE = $(shell [ -x $(NETDYNO) ] && ! $(NETDYNO) --version | grep -q without && echo whole)
 
 demo: ## install what is missing, build within minutes, and watch traffic being sent and accounted for
-	$(if $(WHOLE),,@echo "make: iperf3-auth, kafka, parquet and wasm are left out, half of the time to build: 'make build' adds them")
+	$(if $(WHOLE),,@echo "make: flow records (probe, collect), modules as plugins and iperf3's authentication are left out, for a build in half of the time: 'make build' adds them")
 	@scripts/setup
 	scripts/build $(WHOLE)
 	$(SUDO) $(NETDYNO) demo $(ARGS)

@@ -8,8 +8,8 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek};
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use crate::Compression;
 use crate::patience::{Patience, Waiting};
+use crate::{Compression, zst};
 
 /// Large enough that a read() costs nothing beside its copying, small enough to stay in a second-level cache.
 const BUFFER: usize = 256 * 1024;
@@ -106,8 +106,7 @@ impl Input {
         );
         self.source = match compression {
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
-            // A zstd frame may ask for a window; the library allows 128 MB (zstd --ultra -22), and -19 has 8 MB.
-            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(packed)?),
+            Compression::Zstd => zst::decoder(packed)?,
         };
         self.compression = Some(compression);
         (self.start, self.end, self.base, self.at_end) = (0, 0, 0, false);

@@ -23,6 +23,11 @@ mod pcapng;
 mod reader;
 mod sniff;
 mod writer;
+#[cfg(feature = "zstd")]
+mod zst;
+#[cfg(not(feature = "zstd"))]
+#[path = "zst/absent.rs"]
+mod zst;
 
 use std::fmt;
 
@@ -33,7 +38,7 @@ pub use error::{CaptureError, Fault, Place, ReaderLeft};
 pub use ongoing::{Ongoing, Plan};
 pub use patience::Patience;
 pub use reader::{Notes, Reader, Record};
-pub use writer::{FileFormat, FileWriter, Section, Statistics, Writer};
+pub use writer::{FileFormat, FileWriter, Output, Section, Statistics, Writer};
 
 /// The most bytes of a packet that a record may hold: libpcap's own limit, and more than any frame but jumbograms.
 pub const MAX_CAPTURED: u32 = 256 * 1024;

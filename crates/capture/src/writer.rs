@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use wire::LinkType;
 
 use crate::error::CaptureError;
-use crate::{AtomicFile, Interface, MAX_CAPTURED, pcap, pcapng};
+use crate::{AtomicFile, Interface, MAX_CAPTURED, pcap, pcapng, zst};
 
 /// Which format to write. All are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -478,7 +478,7 @@ pub struct Output(Kind);
 enum Kind {
     Plain(Target),
     Gzip(GzEncoder<Target>),
-    Zstd(zstd::stream::write::Encoder<'static, Target>),
+    Zstd(zst::Encoder<Target>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -578,7 +578,7 @@ impl Output {
         Ok(Output(match extension.as_deref() {
             // Fast settings: a capture is written while traffic waits.
             Some("gz") => Kind::Gzip(GzEncoder::new(target, flate2::Compression::fast())),
-            Some("zst") => Kind::Zstd(zstd::stream::write::Encoder::new(target, 1)?),
+            Some("zst") => Kind::Zstd(zst::encoder(target)?),
             _ => Kind::Plain(target),
         }))
     }

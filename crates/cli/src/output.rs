@@ -106,7 +106,7 @@ pub fn live(output: &Output) -> Option<Live<Stderr>> {
         return None;
     }
     // A dumb terminal cannot go back to a line's begin (terminfo, `cr` and `el`).
-    if !stderr().is_terminal() || gauges::screen::dumb_terminal().is_some() {
+    if !stderr().is_terminal() || gauges::dumb_terminal().is_some() {
         return Some(Live::log(stderr(), Duration::from_secs(5)));
     }
     Some(Live::terminal(stderr(), columns(stderr())))

@@ -9,15 +9,23 @@
 //!
 //! What all show is a pure function of snapshots (`screen::draw`, `metrics::text`, `snapshot::line`). Nothing here knows an
 //! engine or a meter, and whoever publishes never waits for a terminal or a client.
+//!
+//! The screen is a Cargo feature, `tui`: without it, it is an error that says so.
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod lines;
 pub mod metrics;
+#[cfg(feature = "tui")]
+pub mod screen;
+#[cfg(not(feature = "tui"))]
+#[path = "screen/absent.rs"]
 pub mod screen;
 mod signals;
+mod terminal;
 
 pub use signals::ending_signals;
+pub use terminal::dumb_terminal;
 
 use snapshot::Board;
 use std::net::SocketAddr;
@@ -27,6 +35,9 @@ use std::sync::atomic::AtomicBool;
 /// Why there can be no gauges.
 #[derive(Debug, thiserror::Error)]
 pub enum GaugesError {
+    /// A netdyno without its screen.
+    #[error("`.tui`: {}", report::absent("the full-screen view", "tui"))]
+    Absent,
     /// There is no screen to draw on.
     #[error("`.tui` draws on standard error, which is not a terminal: leave it out, or run it on a terminal")]
     NotATerminal,

@@ -11,6 +11,7 @@ pub fn ending_signals() -> Vec<i32> {
 }
 
 /// Whether the terminal's end shall not end the run.
+#[cfg(feature = "tui")]
 pub(crate) fn outlives_the_terminal() -> bool {
     !ending_signals().contains(&SIGHUP)
 }

@@ -12,6 +12,9 @@
 //!
 //! Each job has a thread of its own, and several may run in one process, in one or several network namespaces. Nothing here
 //! handles signals, prints, or ends the process: whoever starts a job sees how it goes on its [`snapshot::Board`], and ends it.
+//!
+//! What takes long to compile, or needs C, is a Cargo feature (`Cargo.toml` has them). A job that needs one that is not there is refused by
+//! an error that names it.
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
@@ -41,6 +44,7 @@ pub mod sides;
 pub mod synthesis;
 mod through;
 mod timekeeping;
+#[cfg(feature = "netflow")]
 mod transport;
 mod trials;
 

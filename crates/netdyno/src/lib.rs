@@ -94,6 +94,20 @@
 //! | `two_jobs` | two jobs that begin together |
 //! | `edit_capture` | a capture written, edited and read; consent |
 //!
+//! # Features
+//!
+//! What takes long to compile, or needs C, is a Cargo feature; `full` is all of them. A job that needs one that is not there fails, and
+//! its error names the feature.
+//!
+//! | Feature | Adds |
+//! |---|---|
+//! | `netflow` (default) | jobs of the kinds [`Probe`](spec::Probe) and [`Collect`](spec::Collect), and searches for [`Flows`](spec::Flows) |
+//! | `clickhouse` (default) | flow records to ClickHouse, by HTTP without TLS |
+//! | `kafka` | flow records to Kafka: librdkafka is compiled |
+//! | `parquet` | flow records as Parquet: zstd is compiled |
+//! | `zstd` | captures that zstd compressed: zstd is compiled |
+//! | `wasm` | plugins that are WebAssembly modules: wasmtime is compiled |
+//!
 //! # Stability
 //!
 //! Before 1.0 anything here may change between minor versions. What is written down has versions of its own:
@@ -101,16 +115,25 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
-pub use job::{Failed, Handle, Member, Session, start, start_with};
+pub mod capture;
+pub mod lab;
+pub mod report;
+pub mod snapshot;
+pub mod source;
+pub mod spec;
+pub mod traffic;
+pub mod wire;
+
+#[doc(inline)]
+pub use ::job::{Failed, Handle, Member, Session, start, start_with};
+#[doc(no_inline)]
 pub use report::Report;
+#[doc(no_inline)]
 pub use snapshot::{Board, Snapshot};
+#[doc(no_inline)]
 pub use spec::{Consent, Job};
 
-pub use {capture, edit, lab, report, snapshot, spec, traffic, wire};
-
-/// What yields the frames of a job: programs, and whatever implements [`Frames`](source::Frames).
-pub mod source {
-    pub use engine::source::{Facts, Frames, Seen, Sequence, Source, SourceError};
-    pub use traffic::executor::{Buffers, NOTHING};
-    pub use traffic::schedule::Schedule;
-}
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -84,8 +84,9 @@ pub enum PluginError {
     },
     /// A module, in a netdyno without WebAssembly.
     #[error(
-        "plugin {}: this netdyno was built without WebAssembly, as `make demo` builds it, and has the built-in plugins only: `make build` makes one that runs modules (cargo feature `wasm`)",
-        path.display()
+        "plugin {}: {}; the built-in plugins are there",
+        path.display(),
+        report::absent("WebAssembly modules", "wasm")
     )]
     NoWasm {
         /// The file.

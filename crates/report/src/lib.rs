@@ -24,6 +24,7 @@ pub mod place;
 mod render;
 pub mod store;
 
+pub use data::absent::absent;
 pub use data::distribution::{self, Bucket, Distribution, Exact};
 pub use data::model::{self, *};
 pub use data::note::{Code, Note, Said, Sentence, Severity, Warnings};

@@ -24,9 +24,6 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Files that are open at once, of rows whose times differ.
 const MOST_OPEN: usize = 4;
 const SECOND: u64 = 1_000_000_000;
-/// Of a build without Parquet.
-const ABSENT: &str = "this netdyno was built without Parquet, as `make demo` builds it: write .csv, .jsonl or .pb, or use one that \
-                      `make build` makes (cargo feature `parquet`)";
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,7 +302,10 @@ impl Files {
     /// That nothing can be written there.
     pub fn create(plan: Plan) -> io::Result<Files> {
         if plan.form == Form::Parquet && !parquet::HERE {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, ABSENT));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("{}; or write .csv, .jsonl or .pb", report::absent("Parquet", "parquet")),
+            ));
         }
         let mut open = Vec::new();
         if plan.rotates() {

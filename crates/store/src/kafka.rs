@@ -5,7 +5,8 @@
 //! (an idempotent producer, `acks=all`). What waits is bounded, and while no broker answers what has no room there is lost, and
 //! counted. At the end brokers have some seconds; what is not confirmed by then counts as lost.
 
-#[cfg(not(feature = "kafka"))]
+#[cfg(any(test, not(feature = "kafka")))]
+#[cfg_attr(feature = "kafka", allow(dead_code, reason = "it is compiled for its test"))]
 mod absent;
 #[cfg(feature = "kafka")]
 mod client;
@@ -45,9 +46,7 @@ pub enum Unusable {
     #[error("`{0}` is no name of a topic: 1 to 249 letters, digits, `.`, `_` and `-`")]
     Topic(String),
     /// A netdyno without Kafka's client.
-    #[error(
-        "this netdyno was built without Kafka, as `make demo` builds it: `make build` makes one that has it (cargo feature `kafka`)"
-    )]
+    #[error("{}", report::absent("Kafka", "kafka"))]
     Absent,
     /// The client cannot be set up.
     #[error("Kafka's client: {0}")]

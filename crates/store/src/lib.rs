@@ -10,7 +10,8 @@
 //! who must not wait for it has both. Columns have the names of goflow2's flows, which dashboards know, in every form.
 //! `bytes` are bytes of IP.
 //!
-//! Parquet and Kafka are cargo features: what they need takes minutes to build. Without them they are errors that say so.
+//! Parquet, Kafka and ClickHouse are Cargo features: what the first two need takes minutes to build. Without them they are errors that
+//! say so.
 
 mod clickhouse;
 mod columns;

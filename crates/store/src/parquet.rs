@@ -319,3 +319,9 @@ impl Parquet {
         None
     }
 }
+
+/// What there is without the feature.
+#[cfg(test)]
+#[allow(dead_code, reason = "it is compiled so that it does compile")]
+#[path = "parquet/absent.rs"]
+mod absent;

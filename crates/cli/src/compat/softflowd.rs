@@ -8,10 +8,15 @@ use crate::client::{Line, Signals, attend};
 use crate::output::{conclude, note};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+#[cfg(feature = "netflow")]
 use flow::template::USUAL;
 use report::units;
 use spec::{ExportFormat, FlowDirection, Job, Probe};
 use std::path::PathBuf;
+
+/// The job is refused before anybody reads it.
+#[cfg(not(feature = "netflow"))]
+const USUAL: &str = "";
 
 /// softflowd's options, as they are. docs/from-softflowd.md says what differs.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@
 mod draw;
 mod view;
 
-use crate::GaugesError;
+use crate::{GaugesError, dumb_terminal};
 use draw::Manner;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -52,17 +52,6 @@ pub fn check() -> Result<(), GaugesError> {
     match dumb_terminal() {
         Some(term) => Err(GaugesError::DumbTerminal(term)),
         None => Ok(()),
-    }
-}
-
-/// What TERM says where it names no terminal that can move its cursor or show colours (terminfo(5)).
-pub fn dumb_terminal() -> Option<String> {
-    match std::env::var_os("TERM") {
-        Some(term) if ["", "dumb", "unknown"].iter().any(|dumb| term == *dumb) => {
-            Some(term.to_string_lossy().into_owned())
-        }
-        Some(_) => None,
-        None => Some("not set".to_owned()),
     }
 }
 

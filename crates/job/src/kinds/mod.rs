@@ -6,6 +6,7 @@ use report::Report;
 
 pub mod bridge;
 pub(crate) mod clone;
+#[cfg(feature = "netflow")]
 pub(crate) mod collect;
 pub mod edits;
 pub(crate) mod endpoint;
@@ -14,7 +15,10 @@ pub mod impair;
 pub mod lab;
 pub mod live;
 pub mod measure;
+#[cfg(not(feature = "netflow"))]
+pub(crate) mod no_netflow;
 pub(crate) mod passive;
+#[cfg(feature = "netflow")]
 pub(crate) mod probe;
 pub mod reflect;
 pub mod replay;

@@ -524,3 +524,11 @@ pub fn no_manual_control_of_trials() -> snapshot::ManualControl {
         || Some("a trial is at its load for its time: changed by hand, it would say nothing".to_owned());
     snapshot::ManualControl { no_pause: why(), no_rate: why() }
 }
+
+/// Lets the process have as many connections as it may.
+pub fn allow_many() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Else there are as many as there were.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

@@ -13,6 +13,10 @@ mod looks;
 mod offer;
 mod outcome;
 mod ports;
+#[cfg(not(feature = "netflow"))]
+#[path = "probed/absent.rs"]
+mod probed;
+#[cfg(feature = "netflow")]
 mod probed;
 mod rig;
 mod series;

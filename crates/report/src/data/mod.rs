@@ -4,6 +4,7 @@
 //! Sentences that stand in a result (notes, causes) are made here; how they are laid out is not. No module here uses one of
 //! `render`.
 
+pub(crate) mod absent;
 pub mod causes;
 pub mod compare;
 pub mod distribution;

@@ -36,3 +36,19 @@ impl Sink for Kafka {
         match self.0 {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said_first_and_then_which_feature_is_missing() {
+        let said = |topic: &str| {
+            let addresses = vec!["host:9092".to_owned()];
+            let brokers = Brokers { addresses, topic: topic.to_owned(), key: crate::Key::None };
+            Kafka::open(brokers).expect_err("there is none").to_string()
+        };
+        assert!(said("a topic").contains("no name of a topic"));
+        assert!(said("flows").contains("without Kafka (Cargo feature `kafka`)"));
+    }
+}

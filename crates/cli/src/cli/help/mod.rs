@@ -34,7 +34,7 @@ pub fn command() -> Command {
         verbs(),
         header("Options:")
     ));
-    match gauges::screen::dumb_terminal() {
+    match gauges::dumb_terminal() {
         // By itself clap colours what goes to such a terminal, too, on machines that build (CI is set).
         Some(_) => command.color(ColorChoice::Never),
         None => command,

@@ -5,10 +5,7 @@ use std::path::Path;
 use transport::iperf3::server::Check;
 
 fn absent(option: &str) -> anyhow::Error {
-    anyhow!(
-        "{option}: this netdyno was built without iperf3's authentication, as `make demo` builds it: `make build` makes one that has it \
-         (cargo feature `iperf3-auth`)"
-    )
+    anyhow!("{option}: {}", report::absent("iperf3's authentication", "iperf3-auth"))
 }
 
 pub fn token(_: &str, _: &Path, _: bool) -> Result<String> {

@@ -90,7 +90,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     if let Some(file) = args.stop_file.as_deref().filter(|file| file.exists()) {
         bail!("`.stop_file` {} is there: nothing was begun; remove it first", file.display());
     }
-    super::collect::allow_many();
+    super::shared::allow_many();
     let local = local(args)?;
     let tunnel = match args.client_addresses && !args.dry_run {
         true => Some(Tunnel::open(args, to)?),

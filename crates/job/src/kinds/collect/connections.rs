@@ -75,14 +75,6 @@ fn socket(at: SocketAddr, sharing: Sharing) -> Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// Lets the process have as many connections as it may.
-pub fn allow_many() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Else there are as many as there were.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-}
-
 /// A connection.
 struct Caller {
     socket: TcpStream,

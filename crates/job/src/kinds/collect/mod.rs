@@ -15,8 +15,6 @@ mod place;
 mod receive;
 mod writer;
 
-pub(crate) use connections::allow_many;
-
 use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};

@@ -3,6 +3,7 @@
 use super::connections;
 use super::receive::{self, Running, Sharing};
 use super::writer::Queue;
+use crate::kinds::shared;
 use crate::transport::{Transport, transport};
 use anyhow::{Context, Result};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -51,7 +52,7 @@ impl Place {
                 match transport {
                     Transport::Udp => receive::socket(at, sharing).map(Socket::Datagrams),
                     Transport::Tcp => {
-                        connections::allow_many();
+                        shared::allow_many();
                         connections::Place::open(at, sharing).map(Socket::Connections)
                     }
                 }

@@ -45,6 +45,8 @@ fn duration(flows: &Flows, common: &Common<'_>) -> Duration {
 
 impl Look for Flows {
     fn check(&self, job: &Search) -> Result<()> {
+        #[cfg(not(feature = "netflow"))]
+        crate::kinds::no_netflow::refuse::<()>()?;
         if self.precision() <= 0.0 || self.precision() >= 1.0 {
             bail!("`.precision`: give more than 0 and less than 100%");
         }
