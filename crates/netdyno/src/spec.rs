@@ -9,7 +9,7 @@ pub use ::spec::{
     Edits, Endpoint, EndpointFind, EndpointRate, EndpointSearch, EndpointServer, EndpointTest, Engine, Event,
     ExportFormat, Family, Faults, File, Find, Finding, FixLength, Flow, FlowDirection, Flows, How, Impair,
     Job, Kafka, KafkaKey, KeyOrder, Lab, Latency, Link, Live, Loss, LossCurve, Measure, Meter, Method,
-    MostTransactions, Needless, NotGiven, NotText, Oversize, Pace, PartitionBy, Pattern, Plugin, Port, Probe,
+    MostTransactions, Needless, NotGiven, NotText, Oversize, PartitionBy, Pattern, Plugin, Port, Probe,
     Quantity, Ratio, ReceiveMethod, Recovery, Reflect, Replay, Reset, SCHEMA, Search, Send, SendMethod,
     Server, Share, Side, Sign, Soak, SocketBuffer, Stamps, TCP, Through, Throughput, Timestamps, Timing,
     Trial, UnderTest, VlanKind, Written,
