@@ -87,6 +87,9 @@ pub struct Choice {
     pub directions: bool,
     /// Test signatures are read, at the end of frames.
     pub signatures: bool,
+    /// Packets are samples of others: the first fragment of a later one's packet is not looked for, because the one that has its number
+    /// is as likely another packet's.
+    pub samples: bool,
 }
 
 /// Reads packets. It remembers the ports of fragmented ones, because later fragments have none.
@@ -151,7 +154,7 @@ impl Walk {
         };
         let vlan = frame.vlan.or(layers.vlan);
         let mut key = Key::of_words(head.addresses, head.v6, ports, (protocol, head.tos), vlan);
-        if layers.fragment != Fragment::Whole {
+        if layers.fragment != Fragment::Whole && !self.choice.samples {
             let identification = identification(layers, frame.bytes);
             key = match layers.fragment {
                 Fragment::First => self.fragments.first(key, identification, frame.at_ns),

@@ -60,6 +60,16 @@ pub(super) struct Stamp {
     pub(super) uptime_ms: Option<u32>,
 }
 
+impl Stamp {
+    /// Says the uptime that its exporter started after the other message was sent? Seconds are cut off, which is to its favour.
+    pub(super) fn began_after(self, other: Stamp) -> bool {
+        let (Some(at), Some(up)) = (self.exported_s, self.uptime_ms) else { return false };
+        let (Some(other_at), Some(other_up)) = (other.exported_s, other.uptime_ms) else { return false };
+        let until_ms = (u64::from(at) + 1) * 1000;
+        up < other_up && until_ms >= u64::from(other_at) * 1000 + u64::from(up)
+    }
+}
+
 /// By how much a message raises the number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Holds {
