@@ -529,7 +529,7 @@ impl Session {
         domain.sequence.charged = bytes;
     }
 
-    /// Its exporter restarted, and may use the numbers of templates and samplers for others now (RFC 3954, 9): nothing is read by what
+    /// Its exporter restarted, and may use the numbers of templates and samplers for others now (RFC 3954, 7): nothing is read by what
     /// they meant before. Only a message that proves it by uptime is taken for that, because exporters whose processes share a domain
     /// restart by each of their messages, as far as numbers tell.
     fn forget_what_was_said(&mut self, key: (Format, u32)) {
@@ -769,15 +769,18 @@ impl Session {
         }
         let Some(domain) = self.domains.get_mut(&key) else { return };
         let is_last = domain.waiting.is_last(set.message, read.is_ok());
-        if key.0 != Format::Ipfix || !is_of_another {
+        if !is_of_another {
             return;
         }
         let told = domain.sequence.tally();
         if set.twice {
             domain.sequence.held_twice(flows);
         }
-        let holds = Holds { flows: flows as u32, ..Holds::of((flows + options) as u32) };
-        domain.sequence.counted(set.message, &holds, is_last);
+        // Messages of v9 are counted themselves, not what they hold.
+        if key.0 == Format::Ipfix {
+            let holds = Holds { flows: flows as u32, ..Holds::of((flows + options) as u32) };
+            domain.sequence.counted(set.message, &holds, is_last);
+        }
         self.counters.numbers(key.0, told, domain.sequence.tally());
     }
 

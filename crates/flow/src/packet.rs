@@ -270,8 +270,9 @@ fn tcp_flags(number: u8, transport: &[u8]) -> u16 {
     }
 }
 
+/// Ethernet's addresses, source first.
 #[inline]
-fn macs(frame: &Frame<'_>) -> [[u8; 6]; 2] {
+pub(crate) fn macs(frame: &Frame<'_>) -> [[u8; 6]; 2] {
     match frame.bytes.first_chunk::<12>() {
         Some(&[a, b, c, d, e, f, g, h, i, j, k, l]) if frame.link == LinkType::ETHERNET => {
             [[g, h, i, j, k, l], [a, b, c, d, e, f]]

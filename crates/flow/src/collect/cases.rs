@@ -481,6 +481,20 @@ fn what_an_exporter_said_before_it_restarted_is_not_what_it_means_now() {
     assert_eq!(records.iter().map(|(r, _)| r.sampling).collect::<Vec<_>>(), [100; 3]);
 }
 
+#[test]
+fn what_came_twice_before_its_template_is_a_duplicate() {
+    let numbered = |number: u32, sets: &[Vec<u8>]| {
+        let mut message = v9(sets);
+        message[12..16].copy_from_slice(&number.to_be_bytes());
+        message
+    };
+    let data = numbered(5, &[set(256, &[recent(1), recent(2)].concat())]);
+    let templates = numbered(6, &[set(0, &template(256, &USUAL))]);
+    let (records, counters) = read(&[data.clone(), data, templates]);
+    let told = (records.len(), counters.records, counters.duplicate_messages, counters.duplicate_records);
+    assert_eq!(told, (4, 4, 1, 2));
+}
+
 /// Elements that templates may have, with lengths that they may have.
 fn field() -> impl Strategy<Value = (u16, u16)> {
     let plain =

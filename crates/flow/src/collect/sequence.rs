@@ -489,12 +489,17 @@ impl Numbers {
         }
         // What was exported since this epoch began is of it.
         let times = span.stamp.exported_s.zip(now.began_s);
-        let is_older = times.is_some_and(|(at, began)| at < began);
         let until_s = self.before.as_ref().and_then(|before| before.stamp.exported_s);
         let is_of_before =
             span.stamp.exported_s.zip(until_s).is_none_or(|(at, until)| at <= until.saturating_add(LATER_S));
+        // Where uptimes are all there is, the nearer one tells whose it is: a hole of before is not filled by what has its number now.
+        let uptime = span.stamp.uptime_ms.filter(|_| times.is_none()).zip(now.stamp.uptime_ms);
+        let until = self.before.as_ref().and_then(|before| before.stamp.uptime_ms);
+        let is_nearer = uptime.zip(until).map(|((up, now), before)| up.abs_diff(before) < up.abs_diff(now));
+        let is_older = times.is_some_and(|(at, began)| at < began) || is_nearer == Some(true);
         let fits_before = (times.is_none() || is_older)
             && is_of_before
+            && is_nearer != Some(false)
             && self
                 .before
                 .as_ref()

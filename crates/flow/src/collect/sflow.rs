@@ -5,7 +5,7 @@
 
 use super::{Cursor, Holds, Lent, Malformed, Session, sampled, walk};
 use crate::element::{self, Number};
-use crate::packet::{Frame, Walk};
+use crate::packet::{self, Frame, Walk};
 use crate::record::{Format, Other, Record, unsigned};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -318,26 +318,26 @@ fn header(body: &mut Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Optio
 /// Of a header that ends before its ports do: what the IP header says.
 fn short(frame: &Frame<'_>, blank: Record) -> Option<Record> {
     let layers = Layers::parse(frame.link, frame.bytes);
-    let packet = frame.bytes.get(layers.l3_offset..)?;
+    let bytes = frame.bytes.get(layers.l3_offset..)?;
     let whole = frame.length.saturating_sub(layers.l3_offset) as u64;
-    let word = |at: usize| packet.get(at..at + 2).map_or(0, unsigned);
+    let word = |at: usize| bytes.get(at..at + 2).map_or(0, unsigned);
     let record = match layers.l3 {
         L3::V4 => Record {
-            addresses: [address(packet.get(12..16)?), address(packet.get(16..20)?)],
-            tos: *packet.get(1)?,
+            addresses: [address(bytes.get(12..16)?), address(bytes.get(16..20)?)],
+            tos: *bytes.get(1)?,
             octets: if word(2) >= 20 { word(2) } else { whole },
             ..blank
         },
         L3::V6 => Record {
-            addresses: [address(packet.get(8..24)?), address(packet.get(24..40)?)],
+            addresses: [address(bytes.get(8..24)?), address(bytes.get(24..40)?)],
             tos: (word(0) >> 4) as u8,
             octets: if word(4) > 0 { 40 + word(4) } else { whole },
             ..blank
         },
         _ => return None,
     };
-    let vlans = [layers.vlan.unwrap_or(0), 0];
-    Some(Record { protocol: layers.ip_protocol.unwrap_or(0), packets: 1, vlans, ..record })
+    let (vlans, macs) = ([layers.vlan.unwrap_or(0), 0], packet::macs(frame));
+    Some(Record { protocol: layers.ip_protocol.unwrap_or(0), packets: 1, vlans, macs, ..record })
 }
 
 /// What a switch read of a packet: `sampled_ipv4` and `sampled_ipv6`.

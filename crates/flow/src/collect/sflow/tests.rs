@@ -99,8 +99,11 @@ fn a_header_that_was_cut_says_what_is_left_of_it() {
     let cut = |length: usize| sample(1, 0, 4, &[header_of(1, &frame()[..length], 118)]);
     let lengths = [60, 38, 36, 34, 33, 20, 14, 12];
     let (read, counters) = read_all(&[datagram(&lengths.map(cut))]);
-    let said: Vec<_> = read.iter().map(|(r, _)| (ends(r), r.ports, r.protocol, r.octets, r.tos)).collect();
-    let of = |ports| ("10.0.0.1 10.0.1.1".to_owned(), ports, 17, 100, 8);
+    let said: Vec<_> = read
+        .iter()
+        .map(|(r, _)| (ends(r), r.ports, r.protocol, r.octets, r.tos, r.macs.map(|mac| mac[5])))
+        .collect();
+    let of = |ports| ("10.0.0.1 10.0.1.1".to_owned(), ports, 17, 100, 8, [0xaa, 0xbb]);
     assert_eq!(said, [of([1000, 53]), of([1000, 53]), of([0, 0]), of([0, 0])]);
     // Of the others not even the addresses are left.
     assert_eq!((counters.records, counters.asides.unread_samples, counters.malformed), (4, 4, 0));
