@@ -702,7 +702,7 @@ class Sflow(Exporter):
                 if dice.random() < 0.1:
                     # Counters are none of ours, and packets that were discarded are another kind of sample.
                     kind = dice.choice([2, 4, 5, 4413 << 12 | 9])
-                    samples.append(tagged(kind, bytes(12)))
+                    samples.append(tagged(kind, words(1, *[0] * {2: 2, 4: 3, 5: 7}.get(kind, 1))))
                     items += [] if kind in (2, 4) else [("unread",)]
                     continue
                 sample, item = self.flow_sample(agent, domain)
