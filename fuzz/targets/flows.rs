@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, mut rest)) = bytes.split_first() else { return };
     let signed = choice & 14 == 8;
     let mut walk =
-        Walk::new(Choice { inner: choice & 1 != 0, directions: choice & 64 != 0, signatures: signed });
+        Walk::new(Choice { inner: choice & 1 != 0, directions: choice & 64 != 0, signatures: signed, samples: choice & 128 != 0 });
     let limits = Limits { flows: 8, active_ns: 5 * SECOND, idle_ns: SECOND, ended_ns: Some(SECOND / 2), ..Limits::default() };
     let both_ways = choice & 6 == 4;
     let table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };

@@ -29,7 +29,7 @@ pub use room::{MOST_EXPORTERS, Room};
 use elements::{Beside, other_place, place};
 use room::Lent;
 use samplers::{Known, Note};
-use sequence::{Holds, MOST_MESSAGE, NEVER, Sequence, Tally, Verdict};
+use sequence::{Holds, MOST_MESSAGE, NEVER, Sequence, Stamp, Tally, Verdict};
 use times::Uptime;
 use totals::{Totals, When};
 use waiting::{MOST_WAITING, Set, Waiting};
@@ -192,6 +192,8 @@ struct Domain {
     known: Known,
     waiting: Waiting,
     totals: Totals,
+    /// When the message that came last was sent.
+    sent: Stamp,
     /// When its latest message came, in seconds.
     heard_s: u32,
 }
@@ -403,6 +405,7 @@ impl Session {
                 session.counters.refused += 1 + domain.templates.len() as u64;
                 session.forget(domain);
             }
+            session.sources.forget_all(&mut session.room);
         });
     }
 
@@ -434,6 +437,9 @@ impl Session {
         for key in gone {
             if let Some(domain) = self.domains.remove(&key) {
                 self.forget(&domain);
+            }
+            if key.0 == Format::Sflow {
+                self.sources.forget(key.1, &mut self.room);
             }
         }
     }
@@ -497,7 +503,15 @@ impl Session {
         domain.heard_s = now_s;
         let before = domain.sequence.tally();
         let verdict = domain.sequence.arrive(number, &Holds { print, ..holds }, key.0 == Format::Ipfix);
+        let sent = std::mem::replace(&mut domain.sent, holds.stamp);
         self.current.followed = Some((key, verdict));
+        if verdict == Verdict::Anew {
+            match key.0 {
+                Format::V9 if holds.stamp.began_after(sent) => self.forget_what_was_said(key),
+                Format::Sflow => self.sources.forget(key.1, &mut self.room),
+                _ => {}
+            }
+        }
         let Some(domain) = self.domains.get_mut(&key) else { return };
         let now = domain.sequence.tally();
         if now == before {
@@ -513,6 +527,21 @@ impl Session {
         }
         self.room.give_back(charged.saturating_sub(bytes));
         domain.sequence.charged = bytes;
+    }
+
+    /// Its exporter restarted, and may use the numbers of templates and samplers for others now (RFC 3954, 7): nothing is read by what
+    /// they meant before. Only a message that proves it by uptime is taken for that, because exporters whose processes share a domain
+    /// restart by each of their messages, as far as numbers tell.
+    fn forget_what_was_said(&mut self, key: (Format, u32)) {
+        let Some(domain) = self.domains.get_mut(&key) else { return };
+        let (waiting, sets) = domain.waiting.all();
+        let templates: usize = domain.templates.values().map(|known| known.template.bytes()).sum();
+        self.room.give_back(waiting + templates + domain.known.bytes());
+        self.waiting = self.waiting.saturating_sub(waiting);
+        self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(sets);
+        self.counters.lost_sets += sets;
+        domain.templates.clear();
+        (domain.known, domain.waiting) = (Known::default(), Waiting::default());
     }
 
     fn v5(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -743,15 +772,18 @@ impl Session {
         }
         let Some(domain) = self.domains.get_mut(&key) else { return };
         let is_last = domain.waiting.is_last(set.message, read.is_ok());
-        if key.0 != Format::Ipfix || !is_of_another {
+        if !is_of_another {
             return;
         }
         let told = domain.sequence.tally();
         if set.twice {
             domain.sequence.held_twice(flows);
         }
-        let holds = Holds { flows: flows as u32, ..Holds::of((flows + options) as u32) };
-        domain.sequence.counted(set.message, &holds, is_last);
+        // Messages of v9 are counted themselves, not what they hold.
+        if key.0 == Format::Ipfix {
+            let holds = Holds { flows: flows as u32, ..Holds::of((flows + options) as u32) };
+            domain.sequence.counted(set.message, &holds, is_last);
+        }
         self.counters.numbers(key.0, told, domain.sequence.tally());
     }
 
@@ -1172,7 +1204,7 @@ fn sampled(walk: &mut Walk, frame: &packet::Frame<'_>, blank: Record) -> Option<
 }
 
 fn walk() -> Box<Walk> {
-    Box::new(Walk::new(Choice::default()))
+    Box::new(Walk::new(Choice { samples: true, ..Choice::default() }))
 }
 
 /// What tells messages of the same number from each other, as far as is needed: how long each is, and what it begins and ends with.

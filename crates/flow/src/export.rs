@@ -332,11 +332,14 @@ impl Exporter {
             template.fields.iter().for_each(|field| specifier(*field, &mut self.message));
         }
         self.end_set(set);
-        let set = self.begin_set(ids[1]);
-        for options in &self.options {
-            options.describe(self.settings.version, &mut self.message);
+        // Each in a set of its own: nfcapd 1.7.1 and nfacctd 1.7.7 read one of a set.
+        for at in 0..self.options.len() {
+            let set = self.begin_set(ids[1]);
+            if let Some(options) = self.options.get(at) {
+                options.describe(self.settings.version, &mut self.message);
+            }
+            self.end_set(set);
         }
-        self.end_set(set);
         self.count += (self.templates.len() + self.options.len()) as u16;
     }
 

@@ -87,6 +87,9 @@ pub struct Choice {
     pub directions: bool,
     /// Test signatures are read, at the end of frames.
     pub signatures: bool,
+    /// Packets are samples of others: the first fragment of a later one's packet is not looked for, because the one that has its number
+    /// is as likely another packet's.
+    pub samples: bool,
 }
 
 /// Reads packets. It remembers the ports of fragmented ones, because later fragments have none.
@@ -151,7 +154,7 @@ impl Walk {
         };
         let vlan = frame.vlan.or(layers.vlan);
         let mut key = Key::of_words(head.addresses, head.v6, ports, (protocol, head.tos), vlan);
-        if layers.fragment != Fragment::Whole {
+        if layers.fragment != Fragment::Whole && !self.choice.samples {
             let identification = identification(layers, frame.bytes);
             key = match layers.fragment {
                 Fragment::First => self.fragments.first(key, identification, frame.at_ns),
@@ -267,8 +270,9 @@ fn tcp_flags(number: u8, transport: &[u8]) -> u16 {
     }
 }
 
+/// Ethernet's addresses, source first.
 #[inline]
-fn macs(frame: &Frame<'_>) -> [[u8; 6]; 2] {
+pub(crate) fn macs(frame: &Frame<'_>) -> [[u8; 6]; 2] {
     match frame.bytes.first_chunk::<12>() {
         Some(&[a, b, c, d, e, f, g, h, i, j, k, l]) if frame.link == LinkType::ETHERNET => {
             [[g, h, i, j, k, l], [a, b, c, d, e, f]]

@@ -205,8 +205,8 @@ mod tests {
         messages(500).iter().for_each(|message| stream.add(message, word(message, 8), &mut bytes));
         let (_, counters) = read(&bytes);
         assert_eq!((counters.records, counters.missing_records, counters.restarts), (500, 0, 0));
-        // Three of the probe, and the one of its sampling.
-        assert_eq!((counters.options, counters.templates), (4, 6), "{counters:?}");
+        // Three of the probe, and two of its sampling.
+        assert_eq!((counters.options, counters.templates), (5, 7), "{counters:?}");
     }
 
     #[test]

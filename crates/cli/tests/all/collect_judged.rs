@@ -1,7 +1,7 @@
 //! What `netdyno collect` reads of exporters that others wrote nothing for: random templates, lengths, orders and times, judged by
 //! nfcapd 1.7.1. Where the two have different rules (docs/flows.md, "Which field counts") the generator keeps away.
 
-use crate::common::{Net, folder, path};
+use crate::common::{Net, folder, path, run};
 use crate::probe::{Nfcapd, Records, collector, ended, written};
 
 /// Messages of three exporters, the same ones each time: 400 of NetFlow v5, v9 and IPFIX each, with a record or some.
@@ -125,4 +125,22 @@ fn records_of_random_exporters_are_what_nfcapd_reads() {
     assert!(other.is_empty(), "nfcapd: {other:?}\nours: {ours_of:?}");
     assert_eq!(ours.len(), theirs.len());
     assert!(ours.len() > 10_000, "{}", ours.len());
+}
+
+/// Exporters of all kinds that lose, repeat and overtake messages, restart, and say in each way how they sample. What is true of them
+/// follows from what was sent and what arrived (exporters.py); scripts/judge-exporters asks goflow2, nfdump and pmacct about the same.
+#[test]
+fn rows_and_counts_of_random_exporters_are_what_is_true_of_them() {
+    let (net, dir) = (Net::new(), folder());
+    let [script, exporters, csv, result] =
+        ["exporters.py", "exporters.json", "rows.csv", "result.json"].map(|name| path(&dir, name));
+    std::fs::write(&script, include_str!("exporters.py")).expect("a script");
+    let python = format!("taskset -c 0 /usr/bin/python3 {script}");
+    run(format!("{python} make {exporters} --messages 750")).ok();
+    let running = collector(&net, &format!("--write {csv}"));
+    net.run(format!("{python} send {exporters} 127.0.0.1 9995")).ok();
+    let report = ended(running);
+    std::fs::write(&result, report.to_string()).expect("a result");
+    let judged = run(format!("{python} judge {exporters} {csv} {result}"));
+    assert!(judged.stdout.starts_with("0 faults"), "{}", judged.stdout);
 }

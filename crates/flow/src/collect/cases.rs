@@ -452,6 +452,49 @@ fn sampling_may_be_said_of_an_interface() {
     assert_eq!(rates(&messages), ([10, 20, 20, 0].repeat(BLOCK), BLOCK as u64));
 }
 
+#[test]
+fn what_an_exporter_said_before_it_restarted_is_not_what_it_means_now() {
+    let at = |uptime: u32, seconds: u32, number: u32, sets: &[Vec<u8>]| {
+        let head = [uptime, seconds, number, 0].map(u32::to_be_bytes).concat();
+        [&[0, 9, 0, 1][..], &head, &sets.concat()].concat()
+    };
+    // The same fields in another order: the number of the template is that of another one now.
+    let other: Vec<(u16, u16)> = [&USUAL[5..7], &USUAL[..5], &USUAL[7..]].concat();
+    let of_other = |record: Vec<u8>| [&record[13..21], &record[..13], &record[21..]].concat();
+    let sampler = [set(1, &options_v9(257, &[(1, 4)], &[(34, 4)])), set(257, &numbers(&[(1, 4), (100, 4)]))];
+    let first = at(1_000_000, SECONDS, 7, &[&sampler[..], &[set(0, &template(256, &USUAL))]].concat());
+    let of_before = at(1_001_000, SECONDS + 1, 8, &[set(256, &recent(1))]);
+    // Its first message, with the templates, was lost.
+    let anew = at(3_000, SECONDS + 30, 1, &[set(256, &of_other(usual(2, [1_000, 2_000])))]);
+    let late = at(4_000, SECONDS + 31, 2, &[set(0, &template(256, &other))]);
+    let (records, counters) = read(&[first.clone(), of_before.clone(), anew, late]);
+    let said: Vec<_> = records
+        .iter()
+        .map(|(r, _)| (r.addresses[0].map(|a| a.to_string()), r.octets, r.packets, r.sampling))
+        .collect();
+    let of = |last: u8, rate| (Some(format!("10.0.0.{last}")), 300, 3, rate);
+    assert_eq!(said, [of(1, 100), of(2, 0)]);
+    assert_eq!((counters.restarts, counters.lost_sets, counters.waiting_sets), (1, 0, 0));
+    // Two processes in one domain, as some routers have it: their numbers and uptimes differ, and neither restarts.
+    let second = |number: u32| at(600_000, SECONDS + number, 50_000_000 + number, &[set(256, &recent(3))]);
+    let (records, _) = read(&[first, of_before, second(1), second(2)]);
+    assert_eq!(records.iter().map(|(r, _)| r.sampling).collect::<Vec<_>>(), [100; 3]);
+}
+
+#[test]
+fn what_came_twice_before_its_template_is_a_duplicate() {
+    let numbered = |number: u32, sets: &[Vec<u8>]| {
+        let mut message = v9(sets);
+        message[12..16].copy_from_slice(&number.to_be_bytes());
+        message
+    };
+    let data = numbered(5, &[set(256, &[recent(1), recent(2)].concat())]);
+    let templates = numbered(6, &[set(0, &template(256, &USUAL))]);
+    let (records, counters) = read(&[data.clone(), data, templates]);
+    let told = (records.len(), counters.records, counters.duplicate_messages, counters.duplicate_records);
+    assert_eq!(told, (4, 4, 1, 2));
+}
+
 /// Elements that templates may have, with lengths that they may have.
 fn field() -> impl Strategy<Value = (u16, u16)> {
     let plain =

@@ -60,6 +60,16 @@ pub(super) struct Stamp {
     pub(super) uptime_ms: Option<u32>,
 }
 
+impl Stamp {
+    /// Says the uptime that its exporter started after the other message was sent? Seconds are cut off, which is to its favour.
+    pub(super) fn began_after(self, other: Stamp) -> bool {
+        let (Some(at), Some(up)) = (self.exported_s, self.uptime_ms) else { return false };
+        let (Some(other_at), Some(other_up)) = (other.exported_s, other.uptime_ms) else { return false };
+        let until_ms = (u64::from(at) + 1) * 1000;
+        up < other_up && until_ms >= u64::from(other_at) * 1000 + u64::from(up)
+    }
+}
+
 /// By how much a message raises the number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Holds {
@@ -479,12 +489,17 @@ impl Numbers {
         }
         // What was exported since this epoch began is of it.
         let times = span.stamp.exported_s.zip(now.began_s);
-        let is_older = times.is_some_and(|(at, began)| at < began);
         let until_s = self.before.as_ref().and_then(|before| before.stamp.exported_s);
         let is_of_before =
             span.stamp.exported_s.zip(until_s).is_none_or(|(at, until)| at <= until.saturating_add(LATER_S));
+        // Where uptimes are all there is, the nearer one tells whose it is: a hole of before is not filled by what has its number now.
+        let uptime = span.stamp.uptime_ms.filter(|_| times.is_none()).zip(now.stamp.uptime_ms);
+        let until = self.before.as_ref().and_then(|before| before.stamp.uptime_ms);
+        let is_nearer = uptime.zip(until).map(|((up, now), before)| up.abs_diff(before) < up.abs_diff(now));
+        let is_older = times.is_some_and(|(at, began)| at < began) || is_nearer == Some(true);
         let fits_before = (times.is_none() || is_older)
             && is_of_before
+            && is_nearer != Some(false)
             && self
                 .before
                 .as_ref()

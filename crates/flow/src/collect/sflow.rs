@@ -5,7 +5,7 @@
 
 use super::{Cursor, Holds, Lent, Malformed, Session, Verdict, sampled, walk};
 use crate::element::{self, Number};
-use crate::packet::{Frame, Walk};
+use crate::packet::{self, Frame, Walk};
 use crate::record::{Format, Other, Record, unsigned};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,15 +28,33 @@ pub(super) struct Sources(HashMap<(u32, u64), Source, foldhash::fast::RandomStat
 /// What is known of a source of samples.
 #[derive(Debug, Clone, Copy)]
 struct Source {
-    /// The greatest number that came, and which of it and the 63 before came.
+    /// The greatest number that came, and which of it and the 63 before came, or were before the first.
     last: u32,
     seen: u64,
     /// What it says it had no room for.
     drops: u32,
+    /// Samples in a row whose numbers were long before that.
+    row: u8,
+}
+
+impl Sources {
+    /// An agent began anew, and numbers its samples from the start again.
+    pub(super) fn forget(&mut self, agent: u32, room: &mut Lent) {
+        let before = self.0.len();
+        self.0.retain(|(of, _), _| *of != agent);
+        room.give_back((before - self.0.len()) * SOURCE);
+    }
+
+    pub(super) fn forget_all(&mut self, room: &mut Lent) {
+        room.give_back(self.0.len() * SOURCE);
+        self.0 = HashMap::default();
+    }
 }
 
 /// A gap of more is no loss: the agent began anew.
 const RESTART: u32 = 1 << 24;
+/// So many samples in a row that are long before the latest one were not overtaken: their source began anew.
+const ROW: u8 = 16;
 
 /// What one more sample says of those that did not come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +67,7 @@ struct Step {
 
 impl Source {
     fn first(number: u32, drops: u32) -> Source {
-        Source { last: number, seen: 1, drops }
+        Source { last: number, seen: u64::MAX, drops, row: 0 }
     }
 
     /// `verdict`: what its datagram is, by its own number. One that came behind later ones, or twice, brings no restart.
@@ -64,12 +82,17 @@ impl Source {
             // Late, or come twice.
             let found = self.seen & 1 << behind == 0;
             self.seen |= 1 << behind;
+            self.row = 0;
             return Step { found, ..Step::default() };
         }
         if ahead >= RESTART {
-            *self = Source::first(number, drops);
+            self.row += 1;
+            if behind >= RESTART || self.row >= ROW {
+                *self = Source::first(number, drops);
+            }
             return Step::default();
         }
+        self.row = 0;
         self.seen = self.seen.checked_shl(ahead).unwrap_or(0) | 1;
         self.last = number;
         // What was said before this run, or by one that began anew, is no loss of now.
@@ -241,7 +264,7 @@ impl Session {
     fn follow_source(&mut self, key: (u32, u64), number: u32, drops: u32) {
         let asides = &mut self.counters.asides;
         let Some(source) = self.sources.0.get_mut(&key) else {
-            if self.sources.0.len() < MOST_SOURCES && take(&mut self.room) {
+            if self.sources.0.len() < MOST_SOURCES && self.room.take(SOURCE) {
                 self.sources.0.insert(key, Source::first(number, drops));
             } else {
                 self.counters.refused += 1;
@@ -256,10 +279,8 @@ impl Session {
     }
 }
 
-/// Room for one more source.
-fn take(room: &mut Lent) -> bool {
-    room.take(2 * size_of::<((u32, u64), Source)>())
-}
+/// What a source takes.
+const SOURCE: usize = 2 * size_of::<((u32, u64), Source)>();
 
 /// The record of a sample: of its packet, and of what is said beside it. `None`: no packet of IP can be read.
 fn read(mut sample: Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Option<Record>, Malformed> {
@@ -303,26 +324,26 @@ fn header(body: &mut Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Optio
 /// Of a header that ends before its ports do: what the IP header says.
 fn short(frame: &Frame<'_>, blank: Record) -> Option<Record> {
     let layers = Layers::parse(frame.link, frame.bytes);
-    let packet = frame.bytes.get(layers.l3_offset..)?;
+    let bytes = frame.bytes.get(layers.l3_offset..)?;
     let whole = frame.length.saturating_sub(layers.l3_offset) as u64;
-    let word = |at: usize| packet.get(at..at + 2).map_or(0, unsigned);
+    let word = |at: usize| bytes.get(at..at + 2).map_or(0, unsigned);
     let record = match layers.l3 {
         L3::V4 => Record {
-            addresses: [address(packet.get(12..16)?), address(packet.get(16..20)?)],
-            tos: *packet.get(1)?,
+            addresses: [address(bytes.get(12..16)?), address(bytes.get(16..20)?)],
+            tos: *bytes.get(1)?,
             octets: if word(2) >= 20 { word(2) } else { whole },
             ..blank
         },
         L3::V6 => Record {
-            addresses: [address(packet.get(8..24)?), address(packet.get(24..40)?)],
+            addresses: [address(bytes.get(8..24)?), address(bytes.get(24..40)?)],
             tos: (word(0) >> 4) as u8,
             octets: if word(4) > 0 { 40 + word(4) } else { whole },
             ..blank
         },
         _ => return None,
     };
-    let vlans = [layers.vlan.unwrap_or(0), 0];
-    Some(Record { protocol: layers.ip_protocol.unwrap_or(0), packets: 1, vlans, ..record })
+    let (vlans, macs) = ([layers.vlan.unwrap_or(0), 0], packet::macs(frame));
+    Some(Record { protocol: layers.ip_protocol.unwrap_or(0), packets: 1, vlans, macs, ..record })
 }
 
 /// What a switch read of a packet: `sampled_ipv4` and `sampled_ipv6`.

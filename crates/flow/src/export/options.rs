@@ -115,22 +115,23 @@ impl OptionsTemplate {
             (323, 8, UnsentAt(0)),
             (323, 8, UnsentAt(1)),
         ];
-        let sampling: &[Line] =
-            &[(149, 4, Domain), (34, 4, Interval), (35, 1, Algorithm), (305, 4, One), (306, 4, Space)];
         // The scope of v9 is the system (1).
+        let scope = if settings.version == Version::V9 { 1 } else { 149 };
+        // It is said in both ways, by a record each: nfcapd 1.7.1 takes packet interval and space alone, and goflow2 takes a packet
+        // interval for the rate unless it found one before.
+        let sampling = [(scope, 4, Domain), (34, 4, Interval), (35, 1, Algorithm)];
+        let spacing = [(scope, 4, Domain), (305, 4, One), (306, 4, Space)];
         let exported_v9: &[Line] = &[(1, 4, Domain), (41, 8, Messages), (42, 8, Records), (40, 8, Octets)];
-        let sampling_v9: &[Line] = &[(1, 4, Domain), (34, 4, Interval), (35, 1, Algorithm)];
         let mut lists = match settings.version {
             Version::V5 => return Vec::new(),
             Version::V9 => vec![exported_v9],
             Version::Ipfix => vec![exported, ignored, unsent],
         };
         let of_the_probe = lists.len();
-        let v9 = settings.version == Version::V9;
         if settings.context.sampling > 1 {
-            lists.push(if v9 { sampling_v9 } else { sampling });
+            lists.extend([&sampling[..], &spacing]);
         }
-        let flows = flows(if v9 { 1 } else { 149 });
+        let flows = flows(scope);
         if settings.context.flows.are_sampled() {
             lists.push(&flows);
         }

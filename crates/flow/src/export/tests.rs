@@ -210,3 +210,49 @@ proptest! {
 fn the_time_that_others_count_from_is_known_by_its_name() {
     assert_eq!(element::of_name("systemInitTimeMilliseconds").map(|element| element.number.id), Some(160));
 }
+
+/// nfcapd 1.7.1 takes the interval and the space of the second record alone, nfacctd 1.7.7 those of either, goflow2 the interval of the
+/// first; the first two read one template of a set.
+#[test]
+fn how_packets_are_sampled_is_said_in_each_way_that_collectors_read() {
+    for (version, of_options) in [(Version::V9, 1), (Version::Ipfix, 3)] {
+        let context = Context { sampling: 500, ..settings(version).context };
+        let mut exporter = Exporter::new(Settings { context, ..settings(version) }).expect("a template");
+        let opening = exporter.opening(NOW).bytes;
+        let (mut templates, mut records) = (Vec::new(), Vec::new());
+        let mut at = exporter.header();
+        while at + 4 <= opening.len() {
+            let word = |at: usize| usize::from(u16::from_be_bytes([opening[at], opening[at + 1]]));
+            let (number, body) = (word(at), &opening[at + 4..at + word(at + 2)]);
+            if number == of_options {
+                // Of the template: its number, how long it is, and the first field behind the scope.
+                templates.push((word(at + 4), word(at + 14)));
+                let fields = if of_options == 1 { word(at + 8) / 4 + 1 } else { word(at + 6) };
+                assert_eq!(body.len(), (6 + 4 * fields).next_multiple_of(4), "one of each set");
+            } else if number > 255 {
+                records.push((number, body.to_vec()));
+            }
+            at += word(at + 2);
+        }
+        let said: Vec<_> = records
+            .iter()
+            .map(|(number, body)| {
+                let first = templates.iter().find(|(of, _)| of == number).map(|(_, field)| *field);
+                (first, body[..8].to_vec())
+            })
+            .collect();
+        let of = |value: u32| [9u32.to_be_bytes(), value.to_be_bytes()].concat();
+        assert_eq!(said, [(Some(34), of(500)), (Some(305), of(1))], "{version:?}");
+        assert_eq!(records[1].1[8..12], 499u32.to_be_bytes());
+        // Who reads both says the same.
+        let (mut session, mut room, mut rates) = (Session::new(false), Room::of(1 << 20), Vec::new());
+        session.message(&opening, &mut room, &mut |_, _| {});
+        exporter.tells_templates = false;
+        let mut collect = |message: Message<'_>| {
+            session.message(message.bytes, &mut room, &mut |r, _| rates.push(r.sampling))
+        };
+        exporter.add(&flow(1), NOW, &mut collect);
+        exporter.flush(NOW, &mut collect);
+        assert_eq!(rates, [500]);
+    }
+}

@@ -223,6 +223,20 @@ fn many_in_a_row_that_were_seen_are_a_restart_within_the_same_second() {
 }
 
 #[test]
+fn a_hole_of_before_a_restart_is_not_filled_by_its_number_of_after_it() {
+    let mut sequence = Sequence::default();
+    let mut at = |number: u32, uptime: u32| sequence.arrive(number, &Holds::of(1).up(uptime), false);
+    // 3 is lost, and the agent begins anew, as one of sFlow, which says no time. 2 and 4 are lost then.
+    for (number, uptime) in [(1, 100_000), (2, 101_000), (4, 103_000), (1, 500), (3, 1_500), (5, 2_500)] {
+        at(number, uptime);
+    }
+    // What was overtaken by the restart still belongs to before it.
+    assert_eq!(at(3, 102_000), Verdict::Late);
+    let tally = sequence.tally();
+    assert_eq!((tally.missing, tally.late, tally.duplicates, tally.restarts), (2, 1, 0, 1));
+}
+
+#[test]
 fn an_uptime_that_wraps_and_a_clock_that_is_set_are_no_restart() {
     let mut sequence = Sequence::default();
     let mut at = |number: u32, uptime: u32, at_s: u32| {

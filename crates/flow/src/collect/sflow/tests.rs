@@ -99,8 +99,11 @@ fn a_header_that_was_cut_says_what_is_left_of_it() {
     let cut = |length: usize| sample(1, 0, 4, &[header_of(1, &frame()[..length], 118)]);
     let lengths = [60, 38, 36, 34, 33, 20, 14, 12];
     let (read, counters) = read_all(&[datagram(&lengths.map(cut))]);
-    let said: Vec<_> = read.iter().map(|(r, _)| (ends(r), r.ports, r.protocol, r.octets, r.tos)).collect();
-    let of = |ports| ("10.0.0.1 10.0.1.1".to_owned(), ports, 17, 100, 8);
+    let said: Vec<_> = read
+        .iter()
+        .map(|(r, _)| (ends(r), r.ports, r.protocol, r.octets, r.tos, r.macs.map(|mac| mac[5])))
+        .collect();
+    let of = |ports| ("10.0.0.1 10.0.1.1".to_owned(), ports, 17, 100, 8, [0xaa, 0xbb]);
     assert_eq!(said, [of([1000, 53]), of([1000, 53]), of([0, 0]), of([0, 0])]);
     // Of the others not even the addresses are left.
     assert_eq!((counters.records, counters.asides.unread_samples, counters.malformed), (4, 4, 0));
@@ -202,6 +205,71 @@ fn samples_that_are_missing_or_were_dropped_are_counted_for_each_source() {
     assert_eq!(source.follow(1 << 30, 9, None), Step::default());
     assert_eq!(source.follow(5, 3, None), Step::default());
     assert_eq!(source.follow(7, 3, None), Step { missing: 1, ..Step::default() });
+}
+
+#[test]
+fn samples_that_come_late_are_neither_a_restart_nor_found_where_none_was_missing() {
+    let mut source = Source::first(1_000, 0);
+    // Of before the first one nobody knows whether it was missing.
+    assert!(!source.follow(998, 0).found);
+    assert_eq!(source.follow(1_100, 0), Step { missing: 99, ..Step::default() });
+    // Too late for what is remembered: it stays missing, and what follows goes on.
+    assert_eq!(source.follow(1_010, 0), Step::default());
+    assert_eq!(source.follow(1_101, 0), Step::default());
+    // Many of them in a row are a source that began anew.
+    (1..=ROW).for_each(|number| assert_eq!(source.follow(number.into(), 0), Step::default()));
+    assert_eq!(source.follow(20, 0), Step { missing: 3, ..Step::default() });
+}
+
+#[test]
+fn an_agent_that_restarts_erases_no_sample_that_was_missing() {
+    let at = |uptime: u32, number: u32, sample_number: u32| {
+        let mut bytes =
+            datagram_of(9, number, &[sample(sample_number, 0, 4, &[header_of(11, &ipv4(), 100)])]);
+        bytes[20..24].copy_from_slice(&uptime.to_be_bytes());
+        bytes
+    };
+    // 11 to 29 did not come; what the agent numbers 12 after its restart is not one of these. Its 13 and 14 do not come, either.
+    let (_, counters) = read_all(&[
+        at(100_000, 1, 10),
+        at(101_000, 2, 30),
+        at(1_000, 1, 11),
+        at(2_000, 2, 12),
+        at(3_000, 3, 15),
+    ]);
+    assert_eq!((counters.asides.missing_samples, counters.restarts), (21, 1));
+}
+
+#[test]
+fn a_later_fragment_is_not_taken_for_one_of_another_sample() {
+    let fragment = |offset: u16, rest: &[u8]| {
+        let mut packet = ipv4();
+        packet[6..8].copy_from_slice(&offset.to_be_bytes());
+        packet[20..20 + rest.len()].copy_from_slice(rest);
+        vec![header_of(11, &packet, 100)]
+    };
+    // The same identification, which comes again after 65,536 packets.
+    let samples =
+        [sample(1, 0, 4, &fragment(0x2000, &[0, 7, 0, 9])), sample(2, 0, 4, &fragment(0x0010, &[1; 4]))];
+    let (read, _) = read_all(&[datagram(&samples)]);
+    assert_eq!([read[0].0.ports, read[1].0.ports], [[7, 9], [0, 0]]);
+}
+
+#[test]
+fn what_is_remembered_of_sources_is_given_back() {
+    let (mut session, mut room) = (Session::new(true), room());
+    let whole = room;
+    let mut uptime = 1_000_000_000u32;
+    for number in 1..2_000 {
+        let mut bytes = datagram_of((number % 7) as u8, number, &[sample(number, 0, 4, &[])]);
+        // Of the sample's source: type and number.
+        bytes[40..44].copy_from_slice(&number.to_be_bytes());
+        uptime = if number % 100 == 0 { 1_000 } else { uptime + 1_000 };
+        bytes[20..24].copy_from_slice(&uptime.to_be_bytes());
+        session.message(&bytes, &mut room, &mut |_, _| {});
+    }
+    session.give_way(&mut room);
+    assert_eq!((session.taken(), room), (0, whole));
 }
 
 #[test]

@@ -112,7 +112,12 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
         source,
         table,
         // Of both directions in one record the first packet's is told.
-        choice: Headers { inner: args.inner, directions: !args.biflow, signatures: args.signatures },
+        choice: Headers {
+            inner: args.inner,
+            directions: !args.biflow,
+            signatures: args.signatures,
+            samples: false,
+        },
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
         settings,
