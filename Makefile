@@ -23,7 +23,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-# What takes longest to compile is left out of the first build: more than half of the time. Where the whole program was built already, that
+# What takes longest to compile is left out of the first build: half of the time. Where the whole program was built already, that
 # is what is built again.
 WHOLE = $(shell [ -x $(NETDYNO) ] && ! $(NETDYNO) --version | grep -q without && echo whole)
 

@@ -51,16 +51,17 @@ fn answered(data: &[u8]) {
         assert_ne!(announced.count, Some(0));
     }
     if let Ok(Ok(text)) = abi::compiled(answer)
-        && let Ok(scenario) = traffic::scenario::parse(&text, "fuzz")
+        && let Ok(scenario) = scenario::parse(&text, "fuzz")
     {
         let _ = scenario.wants_rate();
-        let _ = scenario.compile(&traffic::scenario::Context::default());
+        let _ = scenario.compile(&scenario::Context::default());
     }
 }
 
 fn batched(data: &[u8]) {
     let Some((&[count, longest, rest], batch)) = data.split_first_chunk() else { return };
-    let (count, longest) = (usize::from(count) % (abi::MOST_IN_A_BATCH + 1), usize::from(longest) << 3 | usize::from(rest & 7));
+    let (count, longest) =
+        (usize::from(count) % (abi::MOST_IN_A_BATCH + 1), usize::from(longest) << 3 | usize::from(rest & 7));
     let mut end = 0;
     let walked = abi::batch(batch, count, longest, |number, range| {
         assert!(number < count && range.end <= batch.len() && range.start >= end && range.start % 4 == 0);

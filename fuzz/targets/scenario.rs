@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use scenario::{Context, Sign, parse};
 use traffic::executor::{Executor, Slab, frame};
-use traffic::scenario::{Context, Sign, parse};
 
 const FRAMES: usize = 6;
 

@@ -39,7 +39,7 @@ pub mod rate {
 /// Scenario files (docs/scenarios.md) to programs.
 pub mod scenario {
     #[doc(inline)]
-    pub use ::traffic::scenario::{
+    pub use ::scenario::{
         Compiled, Context, FlowClass, FlowPlan, Scenario, ScenarioError, Sign, Unresolved, parse,
     };
 }

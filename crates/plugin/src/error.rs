@@ -189,7 +189,7 @@ pub enum PluginError {
         /// What it is called.
         name: String,
         /// Where and what.
-        why: Box<traffic::scenario::ScenarioError>,
+        why: Box<scenario::ScenarioError>,
     },
     /// It sends where it may not.
     #[error("plugin `{}`: {why}", printable(name))]

@@ -9,13 +9,13 @@ use crate::judge;
 use crate::options::Schema;
 use engine::source::Row;
 use plugin_sdk::{Description, Fault, Native, World};
+use scenario::{Context, Scenario, ScenarioError, Sign, parse};
 use serde_json::{Map, Value};
 #[cfg(feature = "wasm")]
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use traffic::expr::did_you_mean;
-use traffic::scenario::{Context, Scenario, ScenarioError, Sign, parse};
 use traffic::{Program, Rate};
 
 /// Modules looked at in a folder.

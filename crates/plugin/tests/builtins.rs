@@ -65,7 +65,7 @@ fn guests_of_every_language_do_what_they_say() {
                     guest.scenario(&example.set, Some(7)).unwrap_or_else(|error| panic!("{name}: {error}"));
                 // What states no rate of its own is given one where it is sent.
                 let rate = scenario.wants_rate().then_some(traffic::rate::Rate::TopSpeed);
-                let context = traffic::scenario::Context { seed: 7, rate, ..Default::default() };
+                let context = scenario::Context { seed: 7, rate, ..Default::default() };
                 let compiled = scenario.compile(&context).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert!(!compiled.program.streams.is_empty());
                 continue;

@@ -20,7 +20,7 @@ const MOST: usize = 256;
 pub enum BadFile {
     /// It is no YAML.
     #[error(transparent)]
-    Yaml(#[from] Box<traffic::scenario::ScenarioError>),
+    Yaml(#[from] Box<scenario::ScenarioError>),
     /// A member is wrong.
     #[error("{path}: {what}")]
     Member {
@@ -89,7 +89,7 @@ impl File {
     /// # Errors
     /// What is wrong, where, and the mend.
     pub fn read(text: &str, name: &str) -> Result<File, BadFile> {
-        File::of(traffic::scenario::value(text, name).map_err(Box::new)?)
+        File::of(scenario::value(text, name).map_err(Box::new)?)
     }
 
     /// From JSON that was read already.

@@ -17,7 +17,7 @@ pub(crate) fn lcm(a: u64, b: u64) -> Option<u64> {
 
 /// A fraction in lowest terms, both parts in 64 bits. More than 64 bits are rates beyond any clock and any run: of such the
 /// lowest bits are lost. A part that is lost in whole is zero, as is one of a fraction that had it.
-pub(crate) fn reduced(over: u128, under: u128) -> (u64, u64) {
+pub fn reduced(over: u128, under: u128) -> (u64, u64) {
     let common = gcd(over, under).max(1);
     let (over, under) = (over / common, under / common);
     let surplus = (over.max(under) >> 64).checked_ilog2().map_or(0, |bit| bit + 1);

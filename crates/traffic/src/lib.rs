@@ -1,7 +1,7 @@
 //! What to send: packet expressions, packet programs, schedules, and the Rust executor. No I/O.
 //!
-//! Everything that can be sent is compiled to one form, a [`Program`]: front ends (an expression, a capture, later a
-//! scenario or a plugin) only produce one, engines only run one. Frame *n* (its bytes, its length and its departure
+//! Everything that can be sent is compiled to one form, a [`Program`]: front ends (an expression, a capture, a
+//! scenario file, a plugin) only produce one, engines only run one. Frame *n* (its bytes, its length and its departure
 //! time) is a pure function of *n*, so that any number of cores can take disjoint ranges, a run can be repeated bit
 //! for bit, and a receiver that knows the program knows every frame.
 //!
@@ -13,7 +13,7 @@
 //! * `share`: the same program for several cores ([`Program::share`]). `ports`: programs of several ports as one.
 //! * [`endings`]: what a receiver can check of a frame.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
-//! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
+//! * [`expr`]: the packet expression language.
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
@@ -25,7 +25,6 @@ pub mod lengths;
 mod ports;
 pub mod program;
 pub mod rate;
-pub mod scenario;
 pub mod schedule;
 mod share;
 pub mod templates;

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
+use scenario::MAX_BYTES;
 use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use traffic::scenario::MAX_BYTES;
 
 /// A plugin in place of WHAT.
 #[derive(Debug, Clone, Default, Args)]
@@ -64,7 +64,7 @@ fn read(path: &Path) -> Result<Map<String, Value>> {
         false => std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)),
     };
     read.with_context(|| format!("--plugin-config {name}"))?;
-    match traffic::scenario::value(&text, &name)? {
+    match scenario::value(&text, &name)? {
         Value::Object(options) => Ok(options),
         Value::Null => Ok(Map::new()),
         _ => bail!("--plugin-config {name}: these are no options: write NAME: VALUE, one a line"),

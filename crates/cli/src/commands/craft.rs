@@ -9,11 +9,11 @@ use engine::{Control, Ended, Engine, Job, Userspace};
 use job::kinds::shared;
 use job::kinds::what::{self, Plugged, What};
 use report::units;
+use scenario::{Context, Scenario, Sign};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
-use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Executor, Program, Rate, Slab};
 use wire::LinkType;
 

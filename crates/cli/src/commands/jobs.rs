@@ -20,7 +20,7 @@ use traffic::Rate;
 use transport::rights::{self, User};
 
 /// Files of jobs are no longer than scenarios.
-const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
+const MOST_BYTES: u64 = scenario::MAX_BYTES as u64;
 
 /// A job that was typed: it is allowed what it asks for.
 pub fn typed((job, output): (Job, Output)) -> Result<u8> {

@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, bail};
 use plugin::options::Told;
 use plugin::{Listed, Plugin, World, templates};
 use report::units::{self, printable};
+use scenario::{Context, Sign};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
-use traffic::scenario::{Context, Sign};
 use traffic::{Executor, Program, Rate, Slab};
 use wire::LinkType;
 

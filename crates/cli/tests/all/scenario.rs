@@ -3,10 +3,10 @@
 use crate::common::*;
 use crate::judged::judged;
 use ::lab::Options;
+use scenario::{Compiled, Context, Sign, parse};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use traffic::scenario::{Compiled, Context, Sign, parse};
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

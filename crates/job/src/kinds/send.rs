@@ -13,6 +13,7 @@ use crate::session::Session;
 use anyhow::{Context as _, Result, bail};
 use engine::Job;
 use report::{Code, Report, RequestedRate, Resolved, Warnings};
+use scenario::{Context, Scenario, Sign};
 use spec::{Engine, Pattern, Send, Word};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,6 @@ use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::fraction::gcd;
 use traffic::rate::NoSchedule;
-use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Program, Rate, Schedule};
 
 impl Run for spec::Send {

@@ -5,11 +5,11 @@ use anyhow::{Context as _, Result, bail};
 use engine::source::{Row, Source};
 use plugin::{Plugin, PluginError};
 use report::{Code, Warnings};
+use scenario::{Compiled, Context, FlowClass, FlowPlan, MAX_BYTES, Scenario, Sign, parse};
 use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use traffic::scenario::{Compiled, Context, FlowClass, FlowPlan, MAX_BYTES, Scenario, Sign, parse};
 
 /// The first word after the verb.
 #[derive(Debug)]

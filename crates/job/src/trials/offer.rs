@@ -19,6 +19,7 @@ pub struct Offer {
     /// Run this, so long after the start.
     pub command: Option<(String, Duration)>,
     /// It is the sender that is tried, before any trial: what becomes of its frames is not looked at.
+    #[cfg_attr(not(feature = "netflow"), allow(dead_code, reason = "only trials of a probe ask for it"))]
     pub tried: bool,
 }
 

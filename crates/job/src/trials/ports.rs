@@ -8,10 +8,10 @@ use crate::place::Place;
 use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, anyhow, bail};
 use report::units;
+use scenario::{Context as Compiling, Scenario, Sign};
 use spec::{Bench, Consent, Cores, Dut, Pattern};
 use std::sync::Arc;
 use traffic::expr::Size;
-use traffic::scenario::{Context as Compiling, Scenario, Sign};
 use traffic::{Program, Rate};
 use wire::Mac;
 

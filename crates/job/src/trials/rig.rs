@@ -208,6 +208,7 @@ impl Rig {
     }
 
     /// Trials begun.
+    #[cfg(feature = "netflow")]
     pub(super) fn begun(&self) -> u32 {
         self.begun
     }

@@ -4,12 +4,12 @@
 //! Needs `tshark`; without it this fails, and says so.
 
 use plugin_sdk::{Native, testing};
+use scenario::Context;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use traffic::executor;
-use traffic::scenario::{self, Context};
 
 /// Frames of each example.
 const EACH: u64 = 240;

@@ -11,15 +11,15 @@ use super::flows::{self, FlowPlan};
 use super::model::{File, Name, RateText, Resolve, SizeText, Stream, Time};
 use super::timing::{self, Timing};
 use super::yaml::At;
-use crate::expr::{self, ExprError, Options, Size};
-use crate::fraction::gcd;
-use crate::lengths::Lengths;
-use crate::program::{self, Lane, Program};
-use crate::rate::Rate;
-use crate::values;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+use traffic::expr::{self, ExprError, Options, Size};
+use traffic::fraction::gcd;
+use traffic::lengths::Lengths;
+use traffic::program::{self, Lane, Program};
+use traffic::rate::Rate;
+use traffic::values;
 use wire::LinkType;
 use wire::layers::{L3, Layers};
 
@@ -106,7 +106,7 @@ impl Compiled {
         if let Some(address) = bytes.get_mut(6..12).filter(|address| **address == DEFAULT_SOURCE) {
             address.copy_from_slice(&own);
         }
-        stream.templates = crate::templates::Templates::single(&bytes);
+        stream.templates = traffic::templates::Templates::single(&bytes);
     }
 }
 

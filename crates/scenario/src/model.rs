@@ -5,7 +5,6 @@
 use super::profile::Profile;
 use super::weighted::{Share, lowest};
 use super::yaml::At;
-use crate::rate::{Rate, parse_count, parse_duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -13,6 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
+use traffic::rate::{Rate, parse_count, parse_duration};
 
 /// Streams of a scenario, at most: what the meter tells apart by default.
 pub const MAX_STREAMS: usize = 1024;

@@ -1,10 +1,10 @@
 //! Flow profiles come to exactly the flows they say: keys, packets, times, sizes, flags, by arithmetic of the tests' own.
 
 use crate::{compiled, context};
-use netdyno_traffic::executor::{Executor, Slab};
-use netdyno_traffic::scenario::{Compiled, Context, Sign, parse};
+use netdyno_scenario::{Compiled, Context, Sign, parse};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use traffic::executor::{Executor, Slab};
 use wire::LinkType;
 use wire::flow::FlowKey;
 use wire::layers::Layers;

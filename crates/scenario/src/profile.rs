@@ -3,12 +3,12 @@
 use super::model::{Count, Name, Resolve, SizeText, Time, described, text};
 use super::weighted::{FromText, Weighted};
 use super::yaml::At;
-use crate::rate::{Exact, Rate, parse_duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use traffic::rate::{Exact, Rate, parse_duration};
 
 /// Packets of a flow, at most: each is a stream.
 pub(super) const MAX_PACKETS: u32 = 1000;
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for FlowRate {
                 Ok(_) => Err(format!(
                     "`{written}`: the rate of a flow profile is in new flows per second (10kflows/s); frames per second follow from `packets`"
                 )),
-                Err(crate::rate::BadQuantity::NoUnit(_)) => {
+                Err(traffic::rate::BadQuantity::NoUnit(_)) => {
                     Err(format!("`{written}` has no unit: write {written}flows/s for new flows per second"))
                 }
                 Err(bad) => Err(bad.to_string()),

@@ -20,15 +20,15 @@ use super::profile::{Packets, Port, PortRange, Profile, Transport};
 use super::timing;
 use super::weighted::Weighted;
 use super::yaml::At;
-use crate::expr::{self, FCS, Options, Size};
-use crate::fraction::gcd;
-use crate::lengths::Lengths;
-use crate::program::{self, Lane};
-use crate::schedule::{Schedule, Speed};
-use crate::values;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
+use traffic::expr::{self, FCS, Options, Size};
+use traffic::fraction::gcd;
+use traffic::lengths::Lengths;
+use traffic::program::{self, Lane};
+use traffic::schedule::{Schedule, Speed};
+use traffic::values;
 
 /// Flows until kinds of flows repeat their order, at most.
 const MAX_CYCLE: u64 = 1 << 16;

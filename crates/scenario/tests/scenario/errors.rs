@@ -1,7 +1,7 @@
 //! Errors name the place and the mend, and no input upsets the reader.
 
 use crate::context;
-use netdyno_traffic::scenario::{Context, MAX_STREAMS, ScenarioError, Sign, parse};
+use netdyno_scenario::{Context, MAX_STREAMS, ScenarioError, Sign, parse};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

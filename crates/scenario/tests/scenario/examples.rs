@@ -1,7 +1,7 @@
 //! What is published: `docs/scenario.schema.json` and everything under `examples/`.
 
 use crate::context;
-use netdyno_traffic::scenario::{parse, schema};
+use netdyno_scenario::{parse, schema};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn the_published_schema_is_that_of_the_code() {
     let published = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         published == schema(),
-        "docs/scenario.schema.json is stale: NETDYNO_BLESS=1 cargo test -p netdyno-traffic writes it anew"
+        "docs/scenario.schema.json is stale: NETDYNO_BLESS=1 cargo test -p netdyno-scenario writes it anew"
     );
 }
 
@@ -59,7 +59,7 @@ fn an_example_uses_its_seed_exactly_when_another_seed_makes_another_program() {
     for (name, text) in examples() {
         let scenario = parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         let [one, other] = [1, 2].map(|seed| {
-            let context = netdyno_traffic::scenario::Context { seed, ..context() };
+            let context = netdyno_scenario::Context { seed, ..context() };
             scenario.compile(&context).unwrap_or_else(|error| panic!("{error}")).program
         });
         let matters = format!("{one:?}") != format!("{other:?}");

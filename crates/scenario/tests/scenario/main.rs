@@ -5,7 +5,7 @@ mod examples;
 mod flows;
 mod times;
 
-use netdyno_traffic::scenario::{Compiled, Context, Sign, parse};
+use netdyno_scenario::{Compiled, Context, Sign, parse};
 
 /// Compiles what must compile, for a 10 Gbit/s link.
 #[track_caller]

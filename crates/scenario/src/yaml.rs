@@ -3,12 +3,12 @@
 //! Bounds on hostile input are set here: the file's size, how deep it nests, and how far aliases may blow it up.
 
 use super::error::{Fault, Place};
-use crate::expr::did_you_mean;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, MessageFormatter, Spanned};
 use std::borrow::Cow;
+use traffic::expr::did_you_mean;
 
 /// Bytes of a file, at most.
 pub const MAX_BYTES: usize = 1 << 20;

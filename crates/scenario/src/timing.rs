@@ -6,11 +6,11 @@
 use super::error::{Fault, Outcome};
 use super::model::{Burst, Count, Ramp, RateText, Stream, Then, Time};
 use super::yaml::At;
-use crate::fraction;
-use crate::lengths::Lengths;
-use crate::program;
-use crate::rate::{self, Rate};
-use crate::schedule::{Schedule, Step};
+use traffic::fraction;
+use traffic::lengths::Lengths;
+use traffic::program;
+use traffic::rate::{self, Rate};
+use traffic::schedule::{Schedule, Step};
 
 /// Steps of a ramp, unless it says otherwise.
 const STEPS: u32 = 100;

@@ -1,12 +1,12 @@
 //! Values with shares: `4`, `[1, 4]`, `{1: 60%, 4: 30%, 20: 10%}`.
 
-use crate::fraction::gcd;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use traffic::fraction::gcd;
 
 /// Values of one list or map, at most.
 const MAX_VALUES: usize = 4096;

@@ -1,10 +1,10 @@
 //! Times are what the definitions say, by arithmetic of the tests' own.
 
 use crate::{compiled, context};
-use netdyno_traffic::Rate;
-use netdyno_traffic::scenario::{Compiled, parse};
+use netdyno_scenario::{Compiled, parse};
 use proptest::prelude::*;
 use std::fmt::Write as _;
+use traffic::Rate;
 
 /// The due times of the first `most` frames of each stream, lane by lane.
 fn times(compiled: &Compiled, most: usize) -> Vec<Vec<u64>> {
@@ -267,7 +267,7 @@ fn the_runs_limits_and_rate_are_those_the_file_states() {
 
 #[test]
 fn the_first_stream_has_the_values_of_the_expression_and_others_their_own() {
-    use netdyno_traffic::expr::{Options, compile};
+    use traffic::expr::{Options, compile};
     let frame = "ipv4(src=random(10.0.0.0/8))/udp";
     let compiled = compiled(&format!("rate: 1kpps\nstreams: [{{frame: {frame:?}}}, {{frame: {frame:?}}}]"));
     let alone = compile(frame, &Options { seed: context().seed, ..Options::default() }).expect("a program");

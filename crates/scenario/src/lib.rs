@@ -6,6 +6,10 @@
 //!
 //! Users read about the language in `docs/scenarios.md`; its schema, `docs/scenario.schema.json`, is made from the
 //! model. Whatever a file says, reading and compiling it neither panics nor takes unbounded time or memory.
+//!
+//! A crate of its own because the reader of each kind of value is compiled for it anew: most of the code there is, all of it run once.
+
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod compile;
 mod error;
@@ -24,7 +28,7 @@ pub use model::MAX_STREAMS;
 pub use yaml::MAX_BYTES;
 
 #[cfg(doc)]
-use crate::program::Program;
+use traffic::program::Program;
 
 /// A file that was read, not yet compiled.
 #[derive(Debug, Clone)]
@@ -101,7 +105,7 @@ impl Scenario {
 }
 
 /// The JSON Schema of a scenario, as kept in `docs/scenario.schema.json` for editors. A test fails when that file is
-/// stale; `NETDYNO_BLESS=1 cargo test -p netdyno-traffic` writes it anew.
+/// stale; `NETDYNO_BLESS=1 cargo test -p netdyno-scenario` writes it anew.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(model::File);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
