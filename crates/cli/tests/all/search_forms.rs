@@ -178,10 +178,18 @@ fn several_goals_are_searched_for_at_once_and_those_of_others_are_known_by_name(
     let report = run(search).with(1).json();
     let found = &sized(&report)["throughput"];
     let reasons = reasons(&report).join("; ");
-    // A goal that could not be judged has no entry: beside other work there are fewer than three.
+    // Each goal has an entry with its name at its place, whatever came of it.
+    let goals = sized(&report)["goals"].as_array().expect("goals");
+    let begins = ["NDR: ", "PDR: ", "loss 1.00 %, p50 "];
+    let named =
+        |(goal, begins): (&Value, &&str)| goal["goal"].as_str().is_some_and(|goal| goal.starts_with(begins));
+    assert!(goals.len() == 3 && goals.iter().zip(&begins).all(named), "{goals:?}");
+    // In `throughput` a goal that could not be judged has none: beside other work there are fewer than three.
     if !judged(!reasons.contains("not determined")) {
         return;
     }
+    let outcomes: Vec<_> = goals.iter().map(|goal| &goal["outcome"]).collect();
+    assert_eq!(outcomes, ["nothing passed", "found", "nothing passed"]);
     // A 300th is more than none and less than half a percent, and nothing takes a nanosecond.
     assert!(found[0].is_null() && found[2].is_null(), "{found}");
     for none in ["no throughput with NDR: loss 0 %", "no throughput with loss 1.00 %"] {

@@ -204,7 +204,8 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     report.resolved.source = ways.first().map(|way| way.source());
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
-    let throughput = search.sizes.iter().find_map(|size| size.of_first_goal().cloned());
+    // The first that there is: it names its goal.
+    let throughput = search.sizes.iter().find_map(|size| size.throughput.iter().flatten().next().cloned());
     report.result.throughput = throughput.map(|mut found| {
         found.trials = series.course.rows.clone();
         found
