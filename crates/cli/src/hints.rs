@@ -156,6 +156,14 @@ impl Kind {
 /// It is such a file.
 pub fn check_file(path: &Path, takes: Kind) -> Result<()> {
     use std::io::Read as _;
+    if !path.exists() {
+        let typed: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        return match interface(path, &typed, is_interface) {
+            Some(told) => bail!(told),
+            None => Ok(()),
+        };
+    }
     // A pipe can be read once only.
     if path.is_dir() && takes == Kind::Result || !path.is_dir() && !path.is_file() {
         return Ok(());
@@ -171,6 +179,21 @@ pub fn check_file(path: &Path, takes: Kind) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+fn is_interface(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && Path::new("/sys/class/net").join(name).exists()
+}
+
+/// Of a file that there is not, that an interface has its name, and the line that takes it for one.
+fn interface(path: &Path, typed: &[String], is_interface: impl Fn(&str) -> bool) -> Option<String> {
+    let name = path.to_str().filter(|name| is_interface(name))?;
+    // The verbs that have both.
+    if !matches!(typed.get(1).map(String::as_str), Some("probe" | "replay")) {
+        return None;
+    }
+    let line = mended(typed, name, &["--on", name], None);
+    Some(format!("{name} is an interface, and there is no file of that name: {line}"))
 }
 
 fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
@@ -297,6 +320,12 @@ fn advice(word: &str, there: bool, by: By<'_>) -> Option<String> {
     }
     let name = lower.replace('-', "_");
     let name = name.strip_suffix(".go").or_else(|| name.strip_suffix(".wasm")).unwrap_or(&name);
+    if let (false, true, By::Typed(typed)) = (there, is_interface(word), by) {
+        return Some(format!(
+            "{word} is an interface, no packet: {}",
+            mended(typed, word, &["--on", word], None)
+        ));
+    }
     if there || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return None;
     }
@@ -452,6 +481,24 @@ mod tests {
         assert!(check_file(folder.path(), Kind::Result).is_ok());
         let told = no_job(Path::new("s.yaml"), b"streams:\n").expect("no job");
         assert_eq!(told, "s.yaml is a scenario, not a job: netdyno send s.yaml --on IFACE (or --lab)");
+    }
+
+    #[test]
+    fn an_interface_in_a_files_or_a_packets_place_is_told_its_option() {
+        let typed = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let told = |line| interface(Path::new("eth7"), &typed(line), |name| name == "eth7");
+        assert_eq!(
+            told("netdyno probe eth7 --export h:2055").as_deref(),
+            Some(
+                "eth7 is an interface, and there is no file of that name: netdyno probe --on eth7 --export h:2055"
+            )
+        );
+        assert_eq!(told("netdyno info eth7"), None, "it takes files alone");
+        assert_eq!(interface(Path::new("a.pcap"), &typed("netdyno probe a.pcap"), |_| false), None);
+        // Every network namespace has this one.
+        let words = typed("netdyno search throughput lo --max 1mpps");
+        let told = advice("lo", false, By::Typed(&words)).expect("an interface");
+        assert_eq!(told, "lo is an interface, no packet: netdyno search throughput --on lo --max 1mpps");
     }
 
     #[test]

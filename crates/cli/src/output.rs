@@ -137,7 +137,21 @@ pub fn written(report: &Report, dir: Option<&Path>) -> Result<Option<String>> {
 /// Writes and prints a finished result. Returns the exit status.
 pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<u8> {
     // The result is printed even if it cannot be written: it took time to measure.
-    let written = written(report, output.report.as_deref());
+    show(report, output, with_classic, written(report, output.report.as_deref()))
+}
+
+/// The same of a result that was kept earlier at `path`: nothing is written, and the page beside it is named.
+pub fn conclude_kept(report: &Report, output: &Output, path: &Path) -> Result<u8> {
+    show(report, output, false, Ok(page_beside(path)))
+}
+
+/// The page in the folder of a kept result.
+fn page_beside(path: &Path) -> Option<String> {
+    let folder = if path.is_dir() { path } else { path.parent()? };
+    Some(folder.join("report.html")).filter(|page| page.is_file()).map(|page| page.display().to_string())
+}
+
+fn show(report: &Report, output: &Output, with_classic: bool, written: Result<Option<String>>) -> Result<u8> {
     let page = written.as_ref().ok().and_then(Clone::clone);
     let text = if !output.get.is_empty() {
         // All of them or none: a script that reads lines would take one for another.
@@ -177,5 +191,23 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     match printed {
         Err(error) if !reader_left(&error) => Err(error),
         _ => Ok(report.result.verdict.exit_status()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_beside;
+
+    #[test]
+    fn a_kept_result_names_the_page_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let page = folder.path().join("report.html");
+        assert_eq!(page_beside(folder.path()), None, "there is none");
+        std::fs::write(&page, "").expect("a page");
+        let name = Some(page.display().to_string());
+        for kept in [folder.path().to_owned(), page, folder.path().join("result.json")] {
+            std::fs::write(folder.path().join("result.json"), "").expect("a result");
+            assert_eq!(page_beside(&kept), name, "{}", kept.display());
+        }
     }
 }

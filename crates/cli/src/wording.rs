@@ -51,10 +51,16 @@ pub fn as_in_a_file() {
 /// What a library says, in the words of who asked for the job.
 pub fn said(text: &str) -> Cow<'_, str> {
     match (OF_A_FILE.load(Relaxed), OF_A_DROP_IN.load(Relaxed)) {
-        (true, _) => Cow::Borrowed(text),
+        (true, _) => worded(text, beside_a_file),
         (false, true) => worded(text, of_the_drop_in),
         (false, false) => typed(text),
     }
+}
+
+/// What is no member of a job, but an option of the verb that runs its file.
+fn beside_a_file(setting: &str) -> Option<String> {
+    const OF_THE_VERB: [&str; 3] = ["continue", "json", "report"];
+    OF_THE_VERB.contains(&setting).then(|| option(setting))?
 }
 
 /// How a setting is typed beside the drop-in for tcpreplay.
@@ -189,6 +195,12 @@ mod tests {
                 .collect::<Vec<_>>()
         });
         lines.collect()
+    }
+
+    #[test]
+    fn a_file_of_jobs_has_its_own_words_and_options_where_it_has_no_member() {
+        let told = worded("lower `.rate`, or add `.report`", beside_a_file);
+        assert_eq!(told, "lower `.rate`, or add `--report DIR`");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod endpoint;
 mod options;
 
 use super::mistyped::line;
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 pub use endpoint::in_tests_place as test;
 use options::{FIELDS, Foreign, OPTIONS, Value};
 use report::units::shell_word;
@@ -275,9 +275,11 @@ fn has(command: &Command, option: &str) -> bool {
     named(command, option).is_some()
 }
 
-fn named<'a>(command: &'a Command, option: &str) -> Option<&'a Arg> {
+pub(super) fn named<'a>(command: &'a Command, option: &str) -> Option<&'a Arg> {
     let (long, short) = (option.strip_prefix("--"), option.strip_prefix('-'));
-    command.get_arguments().find(|arg| match (long, short) {
+    // -V is nProbe's, too, with a value, and never one of ours in a line that was refused.
+    let mut own = command.get_arguments().filter(|arg| !matches!(arg.get_action(), ArgAction::Version));
+    own.find(|arg| match (long, short) {
         (Some(long), _) => {
             arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|all| all.contains(&long))
         }
@@ -335,6 +337,7 @@ impl Value {
         match self {
             Value::Unit(unit) if bare => value + unit,
             Value::Before(before) if bare => before.to_owned() + &value,
+            Value::NetFlow if value == "10" => "ipfix".to_owned(),
             _ => value,
         }
     }

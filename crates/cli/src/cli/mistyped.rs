@@ -1,5 +1,8 @@
 //! What clap refuses, with the mend that only we know: the command line as it should have been, or an example.
 
+mod misplaced;
+mod values;
+
 use super::foreign;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
@@ -13,6 +16,11 @@ const OF_CAPTURES: [&str; 4] = ["replay", "info", "edit", "live"];
 /// In a lab, the far end and a test with it.
 const ENDPOINT_LAB: &str = "netdyno lab --addresses -- sh -c 'ip netns exec receiver netdyno endpoint serve --quiet & sleep 0.3; netdyno \
     endpoint TEST 198.18.0.2 --duration 1s; kill $!'";
+
+const ANONYMOUS: &str =
+    "addresses are scrambled by --scramble-ip SEED and --scramble-mac SEED (docs/editing.md); payloads stay";
+const MANY_FLOWS: &str = "how many flows and frames it has is its profile's; so many of one kind are written by `netdyno craft \
+    'ipv4(src=10.0.0.0/8)/udp' --count 10000 --size imix --write flows.pcap`";
 
 /// Options of one verb that are called otherwise at others, or have no place there: the verbs where that is so (and all below
 /// them), what is typed there, and what to say.
@@ -106,6 +114,40 @@ const CALLED: &[(&[&str], &str, &str)] = &[
         "--resume",
         "what was ended is not gone on with: `netdyno rerun` runs the job of a result again",
     ),
+    (
+        &["edit"],
+        "--duration",
+        "a part of a capture is written by `netdyno replay small.pcap --write part.pcap --duration TIME`",
+    ),
+    (
+        &["edit"],
+        "--count",
+        "a part of a capture is written by `netdyno replay small.pcap --write part.pcap --count FRAMES`",
+    ),
+    (
+        &["edit"],
+        "--limit",
+        "a part of a capture is written by `netdyno replay small.pcap --write part.pcap --count FRAMES`",
+    ),
+    (&["edit"], "--anonymise", ANONYMOUS),
+    (&["edit"], "--anonymize", ANONYMOUS),
+    (&["edit"], "--anon", ANONYMOUS),
+    (&["edit"], "--randomize", ANONYMOUS),
+    (&["synth"], "--flows", MANY_FLOWS),
+    (&["synth"], "--count", MANY_FLOWS),
+    (&["synth"], "--size", MANY_FLOWS),
+    (
+        &["synth"],
+        "--duration",
+        "how long it lasts is its profile's; `netdyno replay small.pcap --write part.pcap --duration TIME` keeps a part",
+    ),
+    (&["search throughput"], "--loss-tolerance", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--tolerance", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--allowed-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--loss-ratio", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--frame-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--resolution", "how near it has to come is --precision SHARE"),
+    (&["search throughput"], "--accuracy", "how near it has to come is --precision SHARE"),
     (&["search throughput"], "--loss", "what a trial has to keep to pass is --goal loss=SHARE"),
     (&["search throughput"], "--acceptable-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
     (&["search throughput"], "--pdr", "what a trial has to keep to pass is --goal loss=SHARE"),
@@ -199,9 +241,11 @@ const CALLED: &[(&[&str], &str, &str)] = &[
 ];
 
 /// The error with tips of ours, and without those that mislead.
-pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> clap::Error {
+pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (verb, command, at) = verb(&words, root);
+    let mut error =
+        misplaced::no_version(&error, &verb, command, words.get(at..).unwrap_or_default()).unwrap_or(error);
     let kept = match error.remove(ContextKind::Suggested) {
         // An option of ours is no value: nobody meant that.
         Some(ContextValue::StyledStrs(tips)) => {
@@ -223,6 +267,7 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
     match (error.kind(), typed.first()) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
             tip = unknown(&verb, typed, &words, at)
+                .or_else(|| misplaced::word(&verb, command, typed, &words, at))
                 .or_else(|| called(&verb, typed).map(str::to_owned))
                 .or_else(|| one_dash(command, words.get(at..).unwrap_or_default()))
                 .or_else(|| foreign::option(&verb, command, typed, &words, at))
@@ -237,7 +282,9 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         }
         (ErrorKind::InvalidSubcommand, Some(typed)) => {
             let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
-            tip = lower_case(command, typed, &words).or_else(|| foreign::verb(&verb, typed, &rest));
+            tip = lower_case(command, typed, &words).or_else(|| foreign::verb(&verb, typed, &rest)).or_else(
+                || documents(typed).filter(|_| verb.is_empty() && rest.iter().any(|word| word == "--help")),
+            );
         }
         (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) => {
             let value = match error.get(ContextKind::InvalidValue) {
@@ -248,10 +295,14 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
                 .or_else(|| {
                     (verb == "endpoint" && option == "<TEST>").then(|| foreign::test(&value, &words, at))?
                 })
-                .or_else(|| same_value(&error, &value));
+                .or_else(|| same_value(&error, &value))
+                .or_else(|| values::tip(option, &value, &error));
         }
         (ErrorKind::ArgumentConflict, Some(typed)) => tip = one_only(&verb, typed, &error),
-        (ErrorKind::MissingRequiredArgument, _) => tip = lacking(&verb, &typed, &words, at),
+        (ErrorKind::MissingRequiredArgument, _) => {
+            tip = misplaced::server_and_target(&verb, &words, at)
+                .or_else(|| lacking(&verb, &typed, &words, at));
+        }
         _ => {}
     }
     if tip.is_some() || begun.is_some() {
@@ -289,11 +340,21 @@ fn lower_case(command: &Command, typed: &str, words: &[String]) -> Option<String
     Some(format!("it is written so: {}", line(&[], &[], &own.collect::<Vec<_>>())))
 }
 
+/// What is asked for by `netdyno help WORD`, and is no verb.
+fn documents(word: &str) -> Option<String> {
+    let pages = crate::commands::pages::about(word);
+    (!pages.is_empty()).then(|| {
+        let lines: Vec<String> = pages.iter().map(|page| format!("`netdyno help {page}`")).collect();
+        format!("documents that speak of it: {}", lines.join(", "))
+    })
+}
+
 /// A value that is one of those that there are, but for its case or its underscores.
 fn same_value(error: &clap::Error, typed: &str) -> Option<String> {
     let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
     let plain = |word: &str| word.to_ascii_lowercase().replace('_', "-");
-    let found = valid.iter().find(|valid| plain(valid) == plain(typed))?;
+    let found = valid.iter().find(|valid| plain(valid) == plain(typed));
+    let found = found.map(String::as_str).or_else(|| values::netflow(valid, &plain(typed)))?;
     Some(format!("it is written so: {found}"))
 }
 
@@ -319,6 +380,9 @@ fn unknown(verb: &str, typed: &str, words: &[String], at: usize) -> Option<Strin
         }
         let line = line(words.get(1..from)?, &["--"], words.get(from..)?);
         return Some(format!("put `--` before the command: {line}"));
+    }
+    if (verb, typed) == ("", "-v") {
+        return Some("the version is printed by: netdyno --version".to_owned());
     }
     if typed != "--lab" {
         return None;
@@ -530,6 +594,18 @@ mod tests {
                 "netdyno edit a.pcap -w b.pcap --vlan 5",
                 "options that begin so: --vlan-add ID, --vlan-priority 0-7, --vlan-dei 0|1, --vlan-kind KIND, --vlan-del",
             ),
+            ("netdyno help bufferbloat", "documents that speak of it: `netdyno help docs/endpoint.md`"),
+            ("netdyno -v", "the version is printed by: netdyno --version"),
+            (
+                "netdyno edit a.pcap -w b.pcap --duration 100s",
+                "netdyno replay small.pcap --write part.pcap --duration TIME",
+            ),
+            ("netdyno edit a.pcap -w b.pcap --anonymise", "--scramble-ip SEED"),
+            (
+                "netdyno synth --flows 10000 -w f.pcap",
+                "netdyno craft 'ipv4(src=10.0.0.0/8)/udp' --count 10000",
+            ),
+            ("netdyno search throughput --lab --loss-tolerance 0.1", "--goal loss=SHARE"),
             ("netdyno search throughput --lab --duration 5s", "the length of one is --trial-duration TIME"),
             ("netdyno search loss --lab --rate 5kpps", "from --max RATE to --min RATE"),
             ("netdyno bridge --on a", "--between IFACE IFACE"),

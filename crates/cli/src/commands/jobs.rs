@@ -374,10 +374,13 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
     needed(&consent, std::slice::from_ref(&job)).context(name.clone())?;
     let report = attended(&job, consent, &args.output)?;
     let status = put(&job, &report, &args.output)?;
-    let (a, b) = (
-        [Named { name: printable(&name), report: &before }],
-        [Named { name: "now".to_owned(), report: &report }],
-    );
+    let kept = args
+        .output
+        .report
+        .as_ref()
+        .map_or_else(|| "now".to_owned(), |dir| printable(&dir.display().to_string()));
+    let (a, b) =
+        ([Named { name: printable(&name), report: &before }], [Named { name: kept, report: &report }]);
     let comparison = compare(&a, &b, args.least.0)?;
     let Output { json, json_lines, csv, get, .. } = &args.output;
     let taken = *json || *json_lines || csv.is_some() || !get.is_empty() || writes_to_stdout(&job);

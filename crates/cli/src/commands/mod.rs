@@ -92,7 +92,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
                 verbose: args.verbose,
                 ..Default::default()
             };
-            conclude(&report, &output, false)
+            crate::output::conclude_kept(&report, &output, &args.path)
         }
         Command::Compare(args) => compare::run(args),
         Command::Counters(args) => counters::run(&args),

@@ -85,6 +85,22 @@ pub fn asked(words: &[OsString], is_verb: impl Fn(&str) -> bool) -> Result<Optio
     }
 }
 
+/// The documents that speak of a word, the one that says most first: at most three.
+pub fn about(word: &str) -> Vec<String> {
+    let word = word.to_lowercase();
+    if word.chars().count() < 3 {
+        return Vec::new();
+    }
+    let said = |text: &str| text.to_lowercase().matches(&word).count();
+    // What a heading names, the page is about.
+    let heading = |text: &str| text.lines().filter(|line| line.starts_with('#')).map(said).sum::<usize>();
+    let mut pages: Vec<(usize, &str)> =
+        PAGES.iter().map(|(name, text)| (said(text) + 10 * heading(text), *name)).collect();
+    pages.retain(|(count, _)| *count > 0);
+    pages.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    pages.into_iter().take(3).map(|(_, name)| format!("docs/{name}.md")).collect()
+}
+
 /// Each with its title.
 fn list() -> String {
     let mut text = "The documents are in the program: netdyno help docs/PAGE.md\n\n".to_owned();
@@ -135,6 +151,14 @@ mod tests {
         names.sort();
         assert_eq!(names, PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         assert!(PAGES.iter().all(|(_, text)| text.starts_with("# ")), "each has a title");
+    }
+
+    #[test]
+    fn a_word_leads_to_the_documents_that_speak_of_it() {
+        assert_eq!(about("bufferbloat").first().map(String::as_str), Some("docs/endpoint.md"));
+        assert_eq!(about("Prometheus").first().map(String::as_str), Some("docs/screen.md"));
+        assert!(about("resume").contains(&"docs/method.md".to_owned()), "{:?}", about("resume"));
+        assert!(about("xyzzy").is_empty() && about("a").is_empty());
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn a_result_is_run_again_and_compared() {
     assert_eq!(before["requested"], after["requested"]);
     assert_eq!(before["result"]["flows"]["flows"], after["result"]["flows"]["flows"]);
     // The comparison is for people, beside the result for programs.
-    assert!(again.stderr.contains("now"), "{}", again.stderr);
+    assert!(again.stderr.contains("second"), "{}", again.stderr);
     let shown = net.run(format!("netdyno rerun {first} --quiet"));
     assert!(shown.stdout.contains("received") && shown.stdout.contains("now"), "{}", shown.stdout);
     // An older result has no job.

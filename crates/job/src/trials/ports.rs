@@ -240,6 +240,9 @@ impl Ports {
         if bench.pattern == Pattern::Mesh {
             return Self::meshed(bench, consent, &on);
         }
+        if let ([first, ..], []) = (on.as_slice(), measured.as_slice()) {
+            bail!("where do the frames of `.on` {first} arrive? Give `.measure` IFACE, too");
+        }
         if on.is_empty() || measured.is_empty() {
             bail!(
                 "between which ports? Add `.lab` (two hosts of its own, no hardware), or give `.on` IFACE, where to send, and `.measure` IFACE, where to measure"

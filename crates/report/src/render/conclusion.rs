@@ -170,7 +170,15 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => {
-            Some(remedy(report)).filter(|next| !next.is_empty())
+            let on = result.search.as_ref().filter(|search| !search.complete).and_then(|search| {
+                let folder = page?.strip_suffix("/report.html")?;
+                Some(format!(
+                    "Next: go on by netdyno search {} `.continue` {}.",
+                    units::printable(&search.kind.replace('_', "-")),
+                    units::shell_word(folder)
+                ))
+            });
+            on.or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
         }
         Verdict::Short { .. } if result.endpoint_search.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
@@ -233,6 +241,21 @@ pub fn reasons(verdict: &Verdict) -> String {
 mod tests {
     use super::*;
     use crate::data::model::{Totals, Tx};
+
+    #[test]
+    fn a_search_that_was_interrupted_names_the_line_that_goes_on() {
+        let mut report = Report::new("search");
+        report.result.search = Some(crate::data::search::SearchResult {
+            kind: "throughput".to_owned(),
+            complete: false,
+            ..Default::default()
+        });
+        report.result.verdict.fall_short(crate::Code::SearchIncomplete, "interrupted");
+        let next = next_step(&report, Some("found/report.html"));
+        let begins = "Next: go on by netdyno search throughput `.continue` found. Open found/report.html";
+        assert!(next.starts_with(begins), "{next}");
+        assert!(!next_step(&report, None).contains(".continue"), "nothing is kept");
+    }
 
     #[test]
     fn a_shortfall_is_told_by_one_share() {

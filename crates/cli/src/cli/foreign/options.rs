@@ -16,6 +16,8 @@ pub(super) enum Value {
     None,
     /// There is none there, and this one here.
     Is(&'static str),
+    /// A version of NetFlow: 10 is IPFIX.
+    NetFlow,
 }
 
 /// Options of other tools, and the first of ours that the verb has.
@@ -92,6 +94,7 @@ pub(super) const OPTIONS: &[Foreign] = &[
     of(&["clone"], &["-a"], &["speed"], Value::Same),
     // nProbe's and softflowd's.
     of(&["probe"], &["-n", "--collector"], &["export"], Value::Same),
+    of(&["probe"], &["-V", "--flow-version"], &["format"], Value::NetFlow),
     of(&["probe"], &["-t", "--lifetime-timeout"], &["active-timeout"], Value::Unit("s")),
     of(&["probe"], &["-d"], &["idle-timeout"], Value::Unit("s")),
     of(&["probe"], &["-S", "-s", "--sample-rate"], &["sample"], Value::Same),

@@ -432,6 +432,15 @@ fn drain(report: &Report) -> Option<Drain> {
     )))
 }
 
+/// The share of what was due that did not leave, or not in time.
+fn missing(tx: &Tx) -> f64 {
+    let due = tx.due_not_sent_frames.unwrap_or(0) as f64;
+    let unsent = if due > 0.0 { due / (due + tx.totals.frames as f64) } else { 0.0 };
+    let asked = tx.intended_frames_per_second.filter(|asked| *asked > 0.0);
+    let slower = asked.map_or(0.0, |asked| 1.0 - tx.totals.frames_per_second / asked);
+    unsent.max(slower)
+}
+
 /// Of a rate that was not reached.
 pub fn rate(report: &Report, place: Where) -> Option<Cause> {
     let tx = report.result.tx.as_ref()?;
@@ -454,7 +463,9 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         return Some(Cause::new(By::Interface, said, doctor));
     }
     let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
-    if others >= OTHERS {
+    // Others explain as much as they took: a core that is busy all the same, and lacks far more, is too slow.
+    let too_slow = busiest >= BUSY && others < missing(tx) / 2.0;
+    if others >= OTHERS && !too_slow {
         let cores = if tx.cores.len() == 1 { "its CPU" } else { "a CPU of its" };
         let held_up = stalls.filter(|c| c.stalls > 0).map_or_else(String::new, |c| {
             format!(
@@ -469,10 +480,14 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         );
         return Some(Cause::new(By::Machine, said, before_others(report, doctor)));
     }
-    if busiest >= 0.85 {
+    if busiest >= BUSY {
         let cores = units::counted(tx.cores.len() as u64, "sending core");
+        let beside = match others {
+            few if few < OTHERS => String::new(),
+            others => format!("; other programs had {} of it", units::percent(others.min(1.0))),
+        };
         let said = format!(
-            "the CPU limits: {cores} busy for {} of the time, with engine {}",
+            "the CPU limits: {cores} busy for {} of the time, with engine {}{beside}",
             units::percent(busiest.min(1.0)),
             printable(&tx.engine)
         );
@@ -517,6 +532,8 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
 
 /// Others have had a sender's CPU for long if it was for such a part of the time.
 const OTHERS: f64 = 0.03;
+/// A core that is busy for so much of the time does no more.
+const BUSY: f64 = 0.85;
 
 /// What helps a sender that others hold up.
 fn before_others(report: &Report, doctor: String) -> String {
@@ -794,6 +811,19 @@ mod tests {
             next.contains("leave out `.catch_up`") && next.contains("leave out `.no_real_time`"),
             "{next}"
         );
+        let kept = report.result.tx.clone();
+        // What others took explains no more than that: here a third of the frames is lacking.
+        let slow = Core { waiting_ratio: None, cpu_ratio: Some(0.93), others_ratio: Some(0.04), ..spun };
+        set(&mut report, &|tx| {
+            tx.cores = vec![slow];
+            (tx.totals.frames, tx.due_not_sent_frames) = (680_000, Some(320_000));
+        });
+        let begins = "the CPU limits: 1 sending core busy for 93.0 % of the time, with engine ";
+        assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
+        assert!(said(&report).0.ends_with("; other programs had 4.00 % of it"), "{}", said(&report).0);
+        set(&mut report, &|tx| (tx.totals.frames, tx.due_not_sent_frames) = (980_000, Some(20_000)));
+        assert!(said(&report).0.contains("other programs had its CPU for 4.00 %"), "{}", said(&report).0);
+        report.result.tx = kept;
         set(&mut report, &|tx| tx.cores = vec![Core { others_ratio: Some(0.0), ..spun }]);
         assert!(said(&report).0.contains("used 27.0 % of its CPU"), "{}", said(&report).0);
         set(&mut report, &|tx| tx.retried_enobufs = 5_000);

@@ -24,11 +24,14 @@ pub(super) struct Chart {
     pub note: String,
 }
 
-/// Rates, loss and latency of a run on one axis of time. What was not measured has no pane.
-pub(super) fn over_time(intervals: &[Interval]) -> Option<Chart> {
+/// Rates, loss and latency of a run on one axis of time. What was not measured has no pane. `counted` is what arrived: frames,
+/// or a collector's messages.
+pub(super) fn over_time(intervals: &[Interval], counted: &str) -> Option<Chart> {
     let stretches = stretches(intervals);
-    let panes: Vec<Pane> =
-        [rates(&stretches), losses(&stretches), latencies(&stretches)].into_iter().flatten().collect();
+    let panes: Vec<Pane> = [rates(&stretches, counted), losses(&stretches), latencies(&stretches)]
+        .into_iter()
+        .flatten()
+        .collect();
     let tips: Vec<Stretch> = stretches.iter().map(|i| (i.start_ns, i.end_ns, tip(i))).collect();
     let mut legend = Vec::new();
     for line in panes.iter().flat_map(|pane| &pane.lines) {
@@ -36,7 +39,12 @@ pub(super) fn over_time(intervals: &[Interval]) -> Option<Chart> {
         legend.push((line.class, name.to_owned()));
     }
     let has_latency = stretches.iter().any(|i| i.latency_p50_ns.is_some());
-    let mut note = "Received below sent is loss or frames still under way.".to_owned();
+    let drawn = |class| legend.iter().any(|(drawn, _)| *drawn == class);
+    let mut note = match drawn("sent") && drawn("received") {
+        true => "Received below sent is loss or frames still under way.".to_owned(),
+        // Of one side alone nothing is below another.
+        false => String::new(),
+    };
     let known = intervals.iter().filter(|i| share_lost(i).is_some()).count() as u64;
     let lossy = intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).count() as u64;
     note += &match (known, lossy) {
@@ -160,7 +168,7 @@ pub(super) fn scaled(mut lines: Vec<timeline::Line>, factor: f64) -> Vec<timelin
     lines
 }
 
-fn rates(of: &[Interval]) -> Option<Pane> {
+fn rates(of: &[Interval], counted: &str) -> Option<Pane> {
     let lines = [
         line("sent", of, |i| i.tx().map(|t| t.frames_per_second)),
         line("received", of, |i| i.rx().map(|t| t.frames_per_second)),
@@ -170,7 +178,11 @@ fn rates(of: &[Interval]) -> Option<Pane> {
     let max = greatest(&lines)?;
     let (factor, prefix) = units::prefix(max);
     Some(Pane {
-        title: format!("frames a second, {prefix}pps"),
+        title: match counted {
+            "frames" => format!("frames a second, {prefix}pps"),
+            other if prefix.is_empty() => format!("{other} a second"),
+            other => format!("{other} a second, {prefix}"),
+        },
         height: 190.0,
         y: timeline::Axis::linear(max / factor, 5),
         lines: scaled(lines, factor),

@@ -225,16 +225,23 @@ fn plots(report: &Report) -> String {
         None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
     };
     let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (a meter there).";
-    match charts::over_time(&report.intervals) {
+    // A probe and a collector count flows: nobody looks for loss and latency there.
+    let of_flows = report.result.collection.is_some() || report.result.metering.is_some();
+    let counted = if report.result.collection.is_some() { "messages" } else { "frames" };
+    match charts::over_time(&report.intervals, counted) {
         Some(chart) => {
             out += &chart.html();
-            if report.intervals.iter().all(|i| i.lost_frames.is_none()) {
+            if !of_flows && report.intervals.iter().all(|i| i.lost_frames.is_none()) {
                 out += &absent(no_loss);
             }
         }
         None => out += &absent("Rates over time were not measured: this run has no intervals."),
     }
-    out += &charts::latency(report).map_or_else(|| absent(no_latency), |chart| chart.html());
+    match charts::latency(report) {
+        Some(chart) => out += &chart.html(),
+        None if of_flows => {}
+        None => out += &absent(no_latency),
+    }
     let more = [nines::run(report), charts::pacing(report), charts::sizes(report)];
     out.extend(more.into_iter().flatten().map(|chart| chart.html()));
     out

@@ -175,7 +175,8 @@ const overTime = (svg) => {
     for (let n = Math.ceil(a / unit / step - 1e-9); n * step <= b / unit + step * 1e-6; n++) {
       const at = x(n * step * unit);
       make("line", { class: "axis", x1: at, x2: at, y1: bottom, y2: bottom + 4 }, axis);
-      make("text", { class: "tick mid", x: at, y: bottom + 18 }, axis).textContent = (n * step).toFixed(decimals);
+      const label = (n * step).toFixed(decimals);
+      make("text", { class: "tick mid", x: Math.min(at, width - 4 * label.length), y: bottom + 18 }, axis).textContent = label;
     }
     plot.classList.toggle("zoomed", shown !== null);
     drawing.point();

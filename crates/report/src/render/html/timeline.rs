@@ -163,13 +163,13 @@ pub(super) fn draw(panes: &[Pane], stretches: &[Stretch], label: &str) -> Option
     let ticks = x.ticks(8);
     write!(out, "<g class=\"axis-time\" data-y=\"{area}\" data-unit=\"{unit}\">").unwrap_or_default();
     for value in &ticks {
-        let at = x.at(*value);
+        let (at, label) = (x.at(*value), tick_number(*value, &ticks));
         write!(
             out,
-            "<line class=\"axis\" x1=\"{at:.1}\" y1=\"{area}\" x2=\"{at:.1}\" y2=\"{:.1}\"/><text class=\"tick mid\" x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
+            "<line class=\"axis\" x1=\"{at:.1}\" y1=\"{area}\" x2=\"{at:.1}\" y2=\"{:.1}\"/><text class=\"tick mid\" x=\"{:.1}\" y=\"{:.1}\">{label}</text>",
             area + 4.0,
+            within(at, &label),
             area + 18.0,
-            tick_number(*value, &ticks)
         )
         .unwrap_or_default();
     }
@@ -181,6 +181,12 @@ pub(super) fn draw(panes: &[Pane], stretches: &[Stretch], label: &str) -> Option
     )
     .unwrap_or_default();
     Some(out)
+}
+
+/// Where the middle of a tick's label stands: over its tick, or where it ends with the drawing. script.js does the same.
+fn within(at: f64, label: &str) -> f64 {
+    const HALF: f64 = 4.0;
+    at.min(WIDTH - HALF * label.chars().count() as f64)
 }
 
 /// A level line over the whole width.

@@ -24,6 +24,7 @@ impl Section for Collected {
             let closed = units::count(c.closed_connections);
             received.push(format!("{} ({closed} closed here)", units::counted(c.connections, "connection")));
         }
+        received.extend(c.all.none_missing());
         received.extend(c.all.odd());
         let counted =
             vec![units::counted(c.all.packets, "packet"), format!("{} of IP", units::bytes(c.all.octets))];
@@ -69,6 +70,22 @@ impl Section for Collected {
 const MOST_LINES: usize = 8;
 
 impl Exported {
+    /// That nothing is missing, where sequence numbers tell it of all between the first message and the last; what was sent before
+    /// and behind them nobody here knows.
+    fn none_missing(&self) -> Option<String> {
+        let gaps = [
+            self.missing_records,
+            self.missing_messages,
+            self.uncounted_records,
+            self.missing_samples,
+            self.unread_sets,
+            self.malformed_messages,
+            self.restarts,
+        ];
+        (self.messages > 0 && gaps.iter().all(|count| *count == 0))
+            .then(|| "0 missing between the first and the last".to_owned())
+    }
+
     /// What is out of order.
     fn odd(&self) -> Vec<String> {
         let all = [
@@ -91,5 +108,26 @@ impl Exported {
         ];
         let there = all.into_iter().filter(|(_, count)| *count > 0);
         there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nothing_is_missing_is_said_only_where_it_is_known() {
+        let whole = Exported { messages: 3, records: 30, ..Exported::default() };
+        assert_eq!(whole.none_missing().as_deref(), Some("0 missing between the first and the last"));
+        assert_eq!(Exported::default().none_missing(), None, "nothing came");
+        // Behind a restart the numbers begin anew.
+        for other in [
+            Exported { missing_records: 1, ..whole.clone() },
+            Exported { missing_messages: 1, ..whole.clone() },
+            Exported { restarts: 1, ..whole.clone() },
+            Exported { uncounted_records: 1, ..whole },
+        ] {
+            assert_eq!(other.none_missing(), None, "{other:?}");
+        }
     }
 }

@@ -7,6 +7,9 @@ use crate::render::html::grid::Facts;
 
 pub(super) struct Metered;
 
+/// Collectors that the summary lists; the result has more.
+const MOST_LINES: usize = 8;
+
 impl Section for Metered {
     fn lines(&self, report: &Report) -> Vec<Line> {
         let Some(m) = &report.result.metering else { return Vec::new() };
@@ -45,15 +48,32 @@ impl Section for Metered {
         if !m.collectors.is_empty() {
             let mut sent = vec![
                 units::counted(m.sent_records, "record"),
-                units::counted(m.sent_messages, "message"),
-                units::bytes(m.sent_bytes),
+                format!(
+                    "in {} of {}",
+                    units::counted(m.sent_messages, "message"),
+                    units::bytes(m.sent_bytes)
+                ),
                 format!("{} not sent", units::count(m.unsent_records)),
             ];
             sent.extend(some(vec![
                 ("IPv6, which v5 cannot say", m.unsayable_records),
                 ("of times that cannot be said", m.untimely_records),
             ]));
+            // Templates and what the probe says of itself are messages, too: a collector counts them all.
+            sent.extend(match m.collectors.as_slice() {
+                [one] => one.messages.checked_sub(m.sent_messages).filter(|more| *more > 0).map(|more| {
+                    format!("{} of templates and of the probe itself", units::counted(more, "more message"))
+                }),
+                _ => None,
+            });
             lines.push(Line::facts("exported", sent));
+            if let [_, _, ..] = m.collectors.as_slice() {
+                for collector in m.collectors.iter().take(MOST_LINES) {
+                    let messages = units::counted(collector.messages, "message");
+                    let to = units::printable(&collector.to);
+                    lines.push(Line::text("to", format!("{to}: {messages}, those of templates among them")));
+                }
+            }
         }
         lines
     }

@@ -88,7 +88,7 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
             _ => units::count(v as u64),
         };
         let range = format!("{} to {}", count(size.least), count(size.greatest));
-        facts.add(&format!("tried with {}", size.frame_size), &range);
+        facts.add(&format!("searched with {}", size.frame_size), &range);
     }
     facts.add("trials", &units::count(trials.len() as u64));
     let short: Vec<&Trial> = trials.iter().filter(|t| t.shortfall_ratio > 0.0).collect();
