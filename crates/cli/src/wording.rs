@@ -87,7 +87,7 @@ fn typed(text: &str) -> Cow<'_, str> {
 
 /// How a setting among these is typed.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
-    let setting = setting::named(members, path)?;
+    let setting = setting::named(members, path).filter(|setting| setting.typed)?;
     Some(setting.option.map_or_else(|| setting.value.to_owned(), |option| format!("--{option}")))
 }
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 pub struct Setting {
     /// Its name in its struct.
     pub name: &'static str,
-    /// Its name on a command line; none of what stands there by itself.
+    /// Whether it is typed on a command line by itself; else it follows there from something else.
+    pub typed: bool,
+    /// Its name on a command line; none of what stands there by its place.
     pub option: Option<&'static str>,
     /// Its letter there.
     pub short: Option<char>,
@@ -48,6 +50,8 @@ pub struct Setting {
     pub is_path: bool,
     /// The words that it may be; none if it is not one of a few words.
     pub words: fn() -> Vec<&'static str>,
+    /// What each of them means, where help says so.
+    pub meanings: fn() -> Vec<&'static str>,
     /// Whether a text is one of its values.
     pub reads: fn(&OsStr) -> Result<(), String>,
 }
@@ -157,6 +161,8 @@ pub trait Value {
     const IS_PATH: bool = false;
     /// The words that there are.
     const WORDS: fn() -> Vec<&'static str> = Vec::new;
+    /// What they mean.
+    const MEANINGS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Whether a text is one.
     ///
@@ -177,6 +183,8 @@ pub trait OneValue: Sized {
     const IS_PATH: bool = false;
     /// The words that there are.
     const WORDS: fn() -> Vec<&'static str> = Vec::new;
+    /// What they mean.
+    const MEANINGS: fn() -> Vec<&'static str> = Vec::new;
 
     /// Reads it.
     ///
@@ -192,6 +200,7 @@ macro_rules! held {
             const SHAPE: crate::setting::Shape = crate::setting::Shape::$shape;
             const IS_PATH: bool = <$one as crate::setting::OneValue>::IS_PATH;
             const WORDS: fn() -> Vec<&'static str> = <$one as crate::setting::OneValue>::WORDS;
+            const MEANINGS: fn() -> Vec<&'static str> = <$one as crate::setting::OneValue>::MEANINGS;
 
             fn reads(text: &std::ffi::OsStr) -> Result<(), String> {
                 <$one as crate::setting::OneValue>::of(text).map(|_| ())
@@ -244,6 +253,11 @@ impl OneValue for PathBuf {
 /// A text that can be read.
 pub(crate) fn text(text: &OsStr) -> Result<&str, String> {
     text.to_str().ok_or_else(|| "it is not UTF-8".to_owned())
+}
+
+/// Whether a `T` can be read from a text, of a setting that is kept as text.
+pub(crate) fn reads_as<T: std::str::FromStr<Err: std::fmt::Display>>(given: &OsStr) -> Result<(), String> {
+    text(given)?.parse::<T>().map(|_| ()).map_err(|bad| bad.to_string())
 }
 
 macro_rules! parsed {

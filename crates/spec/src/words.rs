@@ -48,6 +48,8 @@ macro_rules! words {
         impl crate::setting::OneValue for $name {
             const WORDS: fn() -> Vec<&'static str> =
                 || <$name as crate::Word>::ALL.iter().map(|(_, word, _)| *word).collect();
+            const MEANINGS: fn() -> Vec<&'static str> =
+                || <$name as crate::Word>::ALL.iter().map(|(.., means)| means.trim()).collect();
 
             fn of(text: &std::ffi::OsStr) -> Result<$name, String> {
                 let known = text.to_str().and_then(<$name as crate::Word>::named);

@@ -37,10 +37,15 @@ fn id(setting: &Setting) -> &'static str {
 impl<T: Settings> Args for Asked<T> {
     fn augment_args(command: Command) -> Command {
         // Others are named by their paths.
-        let ids =
-            |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path)).map(id);
+        let ids = |paths: &'static [&'static str]| {
+            let others = paths.iter().filter_map(|path| named(T::MEMBERS, path));
+            others.filter(|other| other.typed).map(id)
+        };
         let mut all = Vec::new();
         each(T::MEMBERS, &mut |_, setting| {
+            if !setting.typed {
+                return;
+            }
             let arg = argument(setting, T::MEMBERS);
             let arg = arg.conflicts_with_all(ids(setting.excludes));
             all.push(ids(setting.needs).fold(arg, Arg::requires));
@@ -85,17 +90,20 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
 
 /// Takes what the setting takes, as it was typed.
 fn parser(setting: &'static Setting) -> ValueParser {
-    let words = (setting.words)();
+    let (words, meanings) = ((setting.words)(), (setting.meanings)());
     if !words.is_empty() {
-        let word = |word: &'static str| {
+        let word = |(at, word): (usize, &'static str)| {
             let others = setting.other_words.iter().filter(|(_, means)| *means == word);
-            PossibleValue::new(word).aliases(others.map(|(other, _)| *other))
+            let value = PossibleValue::new(word).aliases(others.map(|(other, _)| *other));
+            meanings.get(at).into_iter().fold(value, |value, means| value.help(means.trim_end_matches('.')))
         };
         use clap::builder::TypedValueParser as _;
-        return ValueParser::new(PossibleValuesParser::new(words.into_iter().map(word)).map(|typed| {
-            let means = setting.other_words.iter().find(|(other, _)| *other == typed);
-            OsString::from(means.map_or(typed.as_str(), |(_, word)| word))
-        }));
+        return ValueParser::new(PossibleValuesParser::new(words.into_iter().enumerate().map(word)).map(
+            |typed| {
+                let means = setting.other_words.iter().find(|(other, _)| *other == typed);
+                OsString::from(means.map_or(typed.as_str(), |(_, word)| word))
+            },
+        ));
     }
     if setting.is_path {
         return ValueParser::new(OsStringValueParser::new());
@@ -118,7 +126,7 @@ impl<T: Settings> FromArgMatches for Asked<T> {
         each(T::MEMBERS, &mut |path, setting| {
             let id = id(setting);
             // What was not typed is left to the job's own defaults.
-            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            if !setting.typed || matches.value_source(id) != Some(ValueSource::CommandLine) {
                 return;
             }
             let values: Vec<OsString> = match setting.shape {
