@@ -2,9 +2,7 @@
 
 use super::plugin::ByPlugin;
 use super::{Measure, Metering, Output, Pace, Replay, Send, Shape, Through, TwoSides};
-use super::{
-    clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, impair::Impair, search::Trial,
-};
+use super::{clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, search::Trial};
 use clap::Subcommand;
 use spec::{Link, Sign};
 
@@ -20,7 +18,7 @@ pub enum Typed {
     /// Bridge two interfaces: send what arrives on one out of the other, edited on the way if asked.
     Bridge(Box<Declared<spec::Bridge>>),
     /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
-    Impair(Box<Impair>),
+    Impair(Box<Declared<spec::Impair>>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Box<Measure>),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
@@ -266,21 +264,6 @@ impl Replay {
             edits: (edits != spec::Edits::default()).then_some(edits),
             yes_disrupt,
         };
-        (job.into(), output)
-    }
-}
-
-/// Two interfaces, of as many as clap was told to take.
-fn two(between: Vec<String>) -> [String; 2] {
-    let mut names = between.into_iter();
-    [names.next().unwrap_or_default(), names.next().unwrap_or_default()]
-}
-
-impl Impair {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Impair { between, faults, duration, yes_disrupt, output } = self;
-        let job = spec::Impair { between: two(between), faults: faults.into(), duration, yes_disrupt };
         (job.into(), output)
     }
 }

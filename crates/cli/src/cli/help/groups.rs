@@ -127,7 +127,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
          capture-files capture-count capture-only capture-around",
     ),
-    ("impair", "Expert", "fault-seed buffer"),
     (
         "endpoint",
         "Traffic",
