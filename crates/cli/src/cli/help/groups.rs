@@ -128,18 +128,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
          capture-files capture-count capture-only capture-around",
     ),
     (
-        "endpoint",
-        "Traffic",
-        "rate duration bytes transactions parallel threads hold size request response burst family token-file",
-    ),
-    ("endpoint", "Measure", "warm-up confidence iterations connect-timeout"),
-    (
-        "endpoint",
-        "Expert",
-        "send-buffer receive-buffer remote-send-buffer remote-receive-buffer cork congestion pacing dscp mptcp method \
-         receive-method gso gro batch cores from device nodelay",
-    ),
-    (
         "clone",
         "Limits",
         "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
@@ -149,7 +137,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
 
 /// Options of the other groups that `-h` leaves out.
 const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-count capture-only capture-around \
-    metrics-name lab-queue lab-burst cork batch only-side";
+    metrics-name lab-queue lab-burst only-side";
 
 /// Of which verbs (of all), which option, and what `-h` says of it.
 const BRIEF: &[(&str, &str, &str)] = &[
@@ -195,9 +183,6 @@ const BRIEF: &[(&str, &str, &str)] = &[
     ("replay", "sides", "Which side sent each frame: auto, cidr=..., port, a cache of tcpprep, files"),
     ("replay", "unique-ip", "New flows with each loop: addresses change, checksums stay right"),
     ("replay", "sign", "Sign frames that have room for it, so that --measure tells loss, order and latency"),
-    ("endpoint", "confidence", "Repeat until the mean is so sure: 99%,5%"),
-    ("endpoint", "rate", "Load of all connections together: 20ktps, 500mbps, 100kpps, 10kcps"),
-    ("endpoint", "size", "Bytes of a stream's message, or of a datagram (131072; 1472)"),
 ];
 
 /// What to read on, of each verb: pages of docs, then other verbs.
