@@ -41,7 +41,6 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("clean", "`netdyno clone return --clean`"),
     ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
-    ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];

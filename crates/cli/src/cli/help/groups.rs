@@ -127,12 +127,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
          capture-files capture-count capture-only capture-around",
     ),
-    (
-        "clone",
-        "Limits",
-        "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
-    ),
-    ("clone", "Expert", "vni tunnel-port test-address max-flows allow-public-target adopt ignore"),
 ];
 
 /// Options of the other groups that `-h` leaves out.
