@@ -15,7 +15,6 @@ pub mod help;
 pub mod impair;
 pub mod job;
 pub mod lab;
-pub mod live;
 mod mistyped;
 pub mod plugin;
 pub mod search;

@@ -27,7 +27,6 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("clean", "`netdyno clone return --clean`"),
     ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
-    ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];
@@ -80,7 +79,7 @@ fn typed(text: &str) -> Cow<'_, str> {
 /// How a setting among these is typed; with a value (`rate: top`), how that is.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
     let (path, value) = path.split_once(": ").map_or((path, None), |(path, value)| (path, Some(value)));
-    let setting = setting::named(members, path)?;
+    let setting = setting::named(members, path).filter(|setting| setting.typed)?;
     let shorthand = setting.shorthands.iter().find(|shorthand| Some(shorthand.means) == value);
     let first = setting.shorthands.first().filter(|_| value.is_none());
     match (shorthand, setting.option, value) {

@@ -5,8 +5,9 @@
 //! 10 are lost and 10 of the other 990 doubled. They begin at different numbers, so that even shares of the same size do
 //! not fall on the same frames.
 
-use crate::plan::{Plan, Shift, nanos};
-use crate::share::{Share, random};
+use crate::plan::{Plan, nanos};
+use crate::random::random;
+use traffic::faults::{Share, Shift};
 
 /// What is to become of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +145,8 @@ fn hit(share: Option<Share>, count: &mut u64, all_drawn: bool, key: u64) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Cycle;
     use std::time::Duration;
+    use traffic::faults::Cycle;
 
     const MS: u64 = 1_000_000;
 

@@ -18,10 +18,10 @@ pub mod device;
 pub mod faults;
 pub mod plan;
 pub mod queue;
-pub mod share;
+pub mod random;
 
 pub use device::{DeviceError, Did, Direction, Job, carry};
 pub use faults::{Fate, Faults, Passed, Why};
-pub use plan::{Cycle, Plan, Shift};
+pub use plan::Plan;
 pub use queue::Queue;
-pub use share::Share;
+pub use traffic::faults::{Cycle, Share, Shift};

@@ -2,8 +2,7 @@
 //! labs.
 
 use crate::place::Place;
-use ::impair::plan::{parse_cycle, parse_shift};
-use ::impair::{Cycle, DeviceError, Did, Direction, Job, Plan, Shift, carry};
+use ::impair::{DeviceError, Did, Direction, Job, Plan, carry};
 use anyhow::{Context as _, Result, anyhow, bail};
 use forwarder::Hold;
 use histogram::Histogram;
@@ -17,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use traffic::rate::parse_duration;
 
 /// Bytes that may wait in each direction, of who names no number.
 const BUFFER: u64 = 256_000_000;
@@ -25,22 +23,6 @@ const BUFFER: u64 = 256_000_000;
 const BEHIND: &str = "3";
 /// Copies of a frame, at most.
 const MOST_COPIES: u32 = 100_000;
-
-/// A time to do well and one to do ill: 2s/500ms.
-///
-/// # Errors
-/// What of the text cannot be read.
-pub fn cycle(text: &str) -> Result<Cycle, String> {
-    parse_cycle(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
-}
-
-/// How far a frame is put back: 3, or 200us.
-///
-/// # Errors
-/// What of the text cannot be read.
-pub fn shift(text: &str) -> Result<Shift, String> {
-    parse_shift(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
-}
 
 /// What faults come to in the direction of this number: 0 from the first interface to the second.
 ///
@@ -51,9 +33,6 @@ pub fn plan(faults: &Faults, direction: usize) -> Result<Plan> {
         let read = text.map(|text| text.parse::<T>().map_err(|bad| anyhow!("{bad}")));
         read.transpose().with_context(|| format!("faults.{name}"))
     }
-    let cycles = |name: &str, text: Option<&String>| {
-        text.map(|text| cycle(text).map_err(|bad| anyhow!("faults.{name}: {bad}"))).transpose()
-    };
     let copies = faults.copies.unwrap_or(1);
     let needed = [
         ("jitter", faults.jitter.is_some() && faults.delay.is_none(), "delay"),
@@ -80,11 +59,11 @@ pub fn plan(faults: &Faults, direction: usize) -> Result<Plan> {
         duplicate: read("duplicate", faults.duplicate.as_ref())?,
         copies,
         reorder: read("reorder", faults.reorder.as_ref())?,
-        shift: shift(by).map_err(|bad| anyhow!("faults.reorder_by: {bad}"))?,
+        shift: by.parse::<::impair::Shift>().map_err(|bad| anyhow!("faults.reorder_by: {bad}"))?,
         corrupt: read("corrupt", faults.corrupt.as_ref())?,
         mend: faults.mend_checksum,
-        flap: cycles("flap", faults.flap.as_ref())?,
-        freeze: cycles("freeze", faults.freeze.as_ref())?,
+        flap: read("flap", faults.flap.as_ref())?,
+        freeze: read("freeze", faults.freeze.as_ref())?,
         come_back: faults.come_back.unwrap_or(0),
         random: faults.random,
         seed: faults.seed.unwrap_or(1),

@@ -15,6 +15,8 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use port::netlink::{CREATE, Message, REQUEST, Socket};
+use traffic::faults::Share;
+use traffic::fraction::gcd;
 
 use crate::veth::{self, request, route_socket};
 use crate::{Host, LabError, Namespace, loss};
@@ -77,30 +79,11 @@ impl FromStr for Loss {
     type Err = BadLoss;
 
     fn from_str(text: &str) -> Result<Loss, BadLoss> {
-        let (frames, of) = share(text).ok_or_else(|| BadLoss(text.to_owned()))?;
-        let common = common_divisor(frames, of);
+        let share: Share = text.parse().map_err(|_| BadLoss(text.to_owned()))?;
+        let (frames, of) = share.parts();
+        let common = gcd(frames, of);
         Ok(Loss { frames: frames / common, of: of / common })
     }
-}
-
-/// A share of frames, so many of so many, as it is written: `1%`, `0.5%`, `1/1000`; more than none and at most all.
-pub fn share(text: &str) -> Option<(u32, u32)> {
-    let (frames, of) = match text.split_once('/') {
-        Some((frames, of)) => (frames.to_owned(), of.parse().ok()?),
-        None => {
-            let percent = text.strip_suffix('%')?;
-            let (whole, decimals) = percent.split_once('.').unwrap_or((percent, ""));
-            let places = u32::try_from(decimals.len()).ok()?;
-            (format!("{whole}{decimals}"), 10_u32.checked_pow(places)?.checked_mul(100)?)
-        }
-    };
-    let digits = !frames.is_empty() && frames.bytes().all(|c| c.is_ascii_digit());
-    let frames: u32 = frames.parse().ok().filter(|_| digits)?;
-    (frames > 0 && frames <= of).then_some((frames, of))
-}
-
-fn common_divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 /// Why a text is no share of frames to lose.

@@ -46,7 +46,7 @@ use std::path::PathBuf;
 use port::netlink::NetlinkError;
 use rustix::io::Errno;
 
-pub use device::{Bottleneck, Device, Kind, Loss, share};
+pub use device::{Bottleneck, Device, Kind, Loss};
 pub use loss::lost_by_rule;
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{

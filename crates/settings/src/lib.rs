@@ -7,12 +7,13 @@
 //! In `#[setting(...)]`:
 //!
 //! - `option = "meter"`: the long option, where it is not the member's name with dashes; `short = 'T'`; `alias = "seed"`.
-//! - `typed_by_place`: it has no option, but stands by itself.
+//! - `typed_by_place`: it has no option, but stands by itself. `typed_otherwise`: on a command line it follows from something else.
 //! - `value = "HOW"`: what its value is called.
-//! - `default = "auto"`: what it is if nothing is said; in help, and in the schema by the type's own `Default`.
+//! - `default = "auto"`: what it is if nothing is said; in help, and in the schema, of what is no `Option` by the type's own `Default`.
 //! - `heading = "Measure"`, `expert`, `rare`: where help shows it; `brief = "..."`: what `-h` says in the place of the first sentence.
 //! - `least = 1`, `most = 100`: bounds of a number.
 //! - `excludes("a", "b")`, `needs("a")`: other members, by their paths in the job or the ends of these.
+//! - `reads = "Share"`: its text, which is kept as it is, has to be one that this type can be read from.
 //! - `hyphens`: its value may begin with a dash.
 //! - `within`: the member is a struct of settings; their paths begin with its name. With `option = "lab"` that option alone makes one.
 //! - `apart`: clients have their own ways to say it, and the table has nothing of it.
@@ -38,8 +39,8 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitChar, LitInt, LitStr, Result,
-    Token, Type, meta::ParseNestedMeta, parse_macro_input, punctuated::Punctuated,
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitChar, LitInt, LitStr, Path,
+    Result, Token, Type, meta::ParseNestedMeta, parse_macro_input, punctuated::Punctuated,
 };
 
 /// See the crate's documentation.
@@ -158,7 +159,9 @@ struct Said {
     most: Option<u64>,
     excludes: Vec<String>,
     needs: Vec<String>,
+    reads: Option<Path>,
     by_place: bool,
+    otherwise: bool,
     expert: bool,
     rare: bool,
     hyphens: bool,
@@ -195,9 +198,11 @@ impl Said {
                     "most" => said.most = Some(number()?),
                     "excludes" => said.excludes = names(&meta)?,
                     "needs" => said.needs = names(&meta)?,
+                    "reads" => said.reads = Some(meta.value()?.parse::<LitStr>()?.parse()?),
                     "other_word" => said.other_words.push(text()?),
                     "comma" => said.comma = true,
                     "typed_by_place" => said.by_place = true,
+                    "typed_otherwise" => said.otherwise = true,
                     "expert" => said.expert = true,
                     "rare" => said.rare = true,
                     "hyphens" => said.hyphens = true,
@@ -278,8 +283,7 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
     let kept =
         field.attrs.iter().filter(|each| !each.path().is_ident("setting") && !each.path().is_ident("doc"));
     let serde = serde_of(field, &said)?;
-    // Settings are spoken of as `.rate` where each client has its own word; in a schema they are members, as they stand.
-    let plain = text.replace("`.", "`");
+    let plain = in_schema(&text, kind, &said);
     let member = quote! { #[doc = #plain] #(#kept)* #serde #vis #ident: #kind };
     if said.apart {
         return Ok(Made { member, row: Tokens::new(), put: Tokens::new() });
@@ -315,13 +319,14 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
 /// A row of the table.
 fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Tokens {
     let Said { short, aliases, value, default, heading, brief, least, most, excludes, needs, .. } = said;
-    let Said { rare, hyphens, comma, file, explained, consent, .. } = said;
+    let Said { rare, hyphens, comma, file, consent, .. } = said;
     let shorthands = said.shorthands.iter().map(|shorthand| shorthand.row(heading.as_deref()));
     let other_words = said.other_words.iter().map(|pair| {
         let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
         quote! { (#other, #word) }
     });
-    let option = match (&said.option, said.by_place || said.unnamed) {
+    let typed = !said.otherwise;
+    let option = match (&said.option, said.by_place || said.otherwise || said.unnamed) {
         (_, true) => None,
         (Some(option), _) => Some(option.clone()),
         (None, _) => Some(name.replace('_', "-")),
@@ -329,9 +334,18 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
     let [option, default, heading, brief] = [&option, default, heading, brief].map(some);
     let [least, most] = [least, most].map(|bound| some(&bound.as_ref()));
     let short = some(short);
+    let reads = match &said.reads {
+        Some(of) => quote! { crate::setting::reads_as::<#of> },
+        None => quote! { <#kind as crate::setting::Value>::reads },
+    };
+    let meanings = match said.explained {
+        true => quote! { <#kind as crate::setting::Value>::MEANINGS },
+        false => quote! { Vec::new },
+    };
     quote! {
         crate::setting::Member::One(&crate::setting::Setting {
             name: #name,
+            typed: #typed,
             option: #option,
             short: #short,
             aliases: &[#(#aliases),*],
@@ -351,9 +365,9 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
             comma: #comma,
             other_words: &[#(#other_words),*],
             words: <#kind as crate::setting::Value>::WORDS,
-            reads: <#kind as crate::setting::Value>::reads,
+            meanings: #meanings,
+            reads: #reads,
             shorthands: &[#(#shorthands),*],
-            meanings: if #explained { <#kind as crate::setting::Value>::MEANINGS } else { std::vec::Vec::new },
             consent: #consent,
         }),
     }
@@ -420,6 +434,19 @@ fn renamed(attributes: &[Attribute]) -> Result<Option<String>> {
         }
     }
     Ok(name)
+}
+
+/// What the schema says of a member. Settings are spoken of as `.rate` where each client has its own word; here they are members, as they
+/// stand. What a member is that may be left out, and has no value of its type then, is said in words.
+fn in_schema(text: &str, kind: &Type, said: &Said) -> String {
+    let quoted = text.split('`').enumerate();
+    let plain =
+        quoted.map(|(at, part)| if at % 2 == 1 { part.strip_prefix('.').unwrap_or(part) } else { part });
+    let plain = plain.collect::<Vec<_>>().join("`");
+    match &said.default {
+        Some(default) if is_a(kind, "Option") => format!("{plain} Default: {default}."),
+        _ => plain,
+    }
 }
 
 /// The documentation, its lines as one.

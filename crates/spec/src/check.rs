@@ -395,7 +395,13 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
 }
 
 pub(crate) fn live(job: &Live) -> Result<(), Contradiction> {
-    hold("", &[("all", job.all && job.flow.is_some(), "leave out `.flow`, which names one connection")])
+    hold(
+        "",
+        &[
+            ("to", job.to.address.is_unspecified(), "where is the server? Name its address and port"),
+            ("all", job.all && job.flow.is_some(), "leave out `.flow`, which names one connection"),
+        ],
+    )
 }
 
 fn edits(edits: &Edits) -> Result<(), Contradiction> {

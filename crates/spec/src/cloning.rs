@@ -3,11 +3,10 @@
 use crate::check::{Contradiction, hold};
 use crate::consent::Consent;
 use crate::kind::Kind;
-use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Ratio, Written};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,114 +48,119 @@ words! {
 }
 
 /// What clients say to a server is said to another one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Cloning {
     /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(typed_otherwise)]
     pub on: Option<String>,
-    /// How frames come from it.
+    /// How frames come from the interface: packet-socket (with any kernel), ring-buffer (programs at traffic control and a BPF ring
+    /// buffer, Linux 6.6: sessions are chosen before anything is copied).
+    #[setting(value = "HOW", default = "packet-socket", excludes("captures", "listen"))]
     #[serde(default)]
     pub capture: CloneCapture,
-    /// Or these captures, in this order, as one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Captures whose clients are copied, in this order, as one.
+    #[setting(typed_by_place, value = "FILE", needs("server"))]
     pub captures: Vec<PathBuf>,
-    /// Or captures on other hosts, which connect to this address and port (`netdyno clone capture`): ADDR:PORT.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copy what captures on other hosts say (`netdyno clone capture`), which connect to this address and port: 0.0.0.0:7117.
+    #[setting(value = "ADDR:PORT", excludes("captures"), needs("key", "server"))]
     pub listen: Option<String>,
-    /// The file with the key that those captures have as well (`netdyno clone key`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The key that those captures have as well: `netdyno clone key` makes one.
+    #[setting(value = "FILE", needs("listen"))]
     pub key: Option<PathBuf>,
-    /// The server whose clients are copied: `PORT`, `ADDR:PORT` or `[ADDR]:PORT`. Without an address, any with that port.
+    /// The server whose clients are copied: 80, 10.0.0.1:80, [2001:db8::1]:80. Without an address, any with that port.
+    #[setting(value = "[ADDR:]PORT")]
     pub server: String,
-    /// The target: HOST:PORT.
+    /// The target: what clients say to the server is said to it, too.
+    #[setting(value = "HOST:PORT")]
     pub to: String,
-    /// Copies come from addresses of this prefix (10.99.0.0/16), whose clients' ports are kept. For as long as it runs the prefix is
-    /// local to this host (a route of table local); the target needs a route to it. Default: from the host's own address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copies come from addresses of this prefix (10.99.0.0/16), and keep clients' ports. The prefix is local to this host as long as
+    /// it runs; the target needs a route to it. Default: from this host's own address.
+    #[setting(value = "PREFIX")]
     pub source_prefix: Option<String>,
-    /// Copies come from their clients' own addresses and ports, out of a network namespace whose only way out is a tunnel (VXLAN) to the
-    /// target, where a return agent sends the answers back through it.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Copies come from their clients' own addresses and ports, through a tunnel (VXLAN) to the target, where `netdyno clone return` runs
+    /// and sends the answers back through it.
+    #[setting(excludes("source_prefix"))]
     pub client_addresses: bool,
-    /// The address that the connection comes from which is tried through the tunnel before all others: the target needs a route to it.
-    /// Default: 198.18.0.1, 2001:2::1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The address that the connection comes from which is tried through the tunnel first: one that the target has a route to, such as a
+    /// client's. Default: 198.18.0.1, which a default route leads to.
+    #[setting(value = "ADDRESS", needs("client_addresses"), expert)]
     pub test_address: Option<IpAddr>,
-    /// The tunnel's network identifier (VNI), as at the return agent. Default: 28260.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The tunnel's network identifier, as given to `netdyno clone return`. Default: 28260.
+    #[setting(value = "NUMBER", needs("client_addresses"), expert)]
     pub vni: Option<u32>,
-    /// The tunnel's UDP port, as at the return agent. Default: 4789.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The tunnel's UDP port, as given to `netdyno clone return`. Default: 4789.
+    #[setting(value = "PORT", needs("client_addresses"), expert)]
     pub tunnel_port: Option<u16>,
-    /// Connections to the target for each session; 1.3: two of three sessions in ten. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Connections to the target for each session: 4, 1.3 (a second one for three in ten). Default: 1.
+    #[setting(value = "NUMBER")]
     pub copies: Option<f64>,
-    /// The share of sessions that are copied, each whole. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copy a share of the sessions, each whole: 10%.
+    #[setting(value = "SHARE")]
     pub sample: Option<Written<Ratio>>,
-    /// Which sessions those are. Default: drawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which sessions those are: the same number chooses the same ones. Default: drawn, and printed with the result.
+    #[setting(value = "NUMBER")]
     pub seed: Option<u64>,
-    /// When a client's bytes are said.
+    /// When a client's bytes are said: wallclock (when they come), causal (not before the target has answered what the server had),
+    /// causal+think (and as much later as the client took).
+    #[setting(value = "WHEN", default = "wallclock")]
     #[serde(default)]
     pub pace: ClonePace,
-    /// Sessions that are open at the start.
+    /// Sessions that are open at the start: syn-only (none), idle (after a silence in which all was acknowledged), http-boundary (at a
+    /// segment that begins with an HTTP/1 request).
+    #[setting(value = "WHICH", default = "syn-only", expert)]
     #[serde(default)]
     pub adopt: Adopt,
-    /// The silence after which a session is adopted. Default: 200ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Play captures so many times as fast as they were captured. Default: 1x.
+    #[setting(value = "FACTOR", needs("captures"))]
+    pub speed: Option<Written<Speed>>,
+    /// Copy at most so many sessions at once. Default: 100000.
+    #[setting(value = "SESSIONS", heading = "Limits")]
+    pub max_sessions: Option<Written<u64>>,
+    /// Copy at most so many new sessions a second.
+    #[setting(value = "SESSIONS", heading = "Limits")]
+    pub max_new: Option<Written<u64>>,
+    /// Copy no new session while clients say more than this: 100mbps.
+    #[setting(value = "RATE", heading = "Limits")]
+    pub max_rate: Option<Written<Rate>>,
+    /// Let the share of sessions that are copied grow from none to all in so long.
+    #[setting(value = "TIME", heading = "Limits")]
+    pub ramp: Option<Written<Duration>>,
+    /// Copy no new session while a thread takes more of a processor than this, in half a second; give sessions up, whole, when it is far
+    /// more: 30%.
+    #[setting(value = "SHARE", heading = "Limits")]
+    pub max_cpu: Option<Written<Ratio>>,
+    /// The same of the memory that netdyno has, in bytes: 500M.
+    #[setting(value = "BYTES", heading = "Limits")]
+    pub max_memory: Option<Written<u64>>,
+    /// End as soon as there is a file of this name.
+    #[setting(value = "FILE", heading = "Limits")]
+    pub stop_file: Option<PathBuf>,
+    /// A second target, with the version that the server has: in what it answers otherwise than the server, differences are noise.
+    #[setting(value = "HOST:PORT", heading = "Limits")]
+    pub noise_target: Option<String>,
+    /// The silence after which `.adopt` idle adopts. Default: 200ms.
+    #[setting(value = "TIME", heading = "Limits")]
     pub idle_time: Option<Written<Duration>>,
     /// A gap in what a client said ends its copies after so long. Default: 3s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "TIME", heading = "Limits")]
     pub gap_time: Option<Written<Duration>>,
     /// A session of which nothing was heard for so long is over. Default: 1h.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "TIME", heading = "Limits")]
     pub forget_after: Option<Written<Duration>>,
-    /// Captures are played so many times as fast as they were captured. Default: 1x.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed: Option<Written<Speed>>,
-    /// Threads, each with sessions of its own. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copy by N threads, each with sessions of its own. Default: 1.
+    #[setting(value = "N", least = 1, most = 64, heading = "Limits")]
     pub threads: Option<u32>,
-    /// Sessions that are copied at once. Default: 100000.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_sessions: Option<Written<u64>>,
-    /// New sessions a second that are copied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_new: Option<Written<u64>>,
-    /// What clients say in copied sessions, in bits a second (100mbps): while it is more, no new session is copied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_rate: Option<Written<Rate>>,
-    /// The share of sessions that are copied grows from none to all in so long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ramp: Option<Written<Duration>>,
-    /// The share of a processor that each thread may take, in a second: above it no new session is copied, far above it sessions are given
-    /// up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cpu: Option<Written<Ratio>>,
-    /// Memory that the process may have, in bytes: above it no new session is copied, far above it sessions are given up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_memory: Option<Written<u64>>,
-    /// It ends as soon as there is a file of this name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_file: Option<PathBuf>,
-    /// A second target, with what the server has: what it answers otherwise than the server is noise, and is set against the
-    /// target's differences. HOST:PORT.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise_target: Option<String>,
-    /// What of answers is not compared, beside dates, cookies and the like: fields of HTTP's heads, and what stands behind keys in JSON, of
-    /// these names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Do not compare what answers have under this name: a field of HTTP's heads, or what stands behind a key in JSON. Once for each.
+    /// Dates, cookies, ETag and what is of a connection are never compared.
+    #[setting(value = "NAME", expert)]
     pub ignore: Vec<String>,
-    /// Targets that are no private addresses are allowed; whoever runs the job allows each as well.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Allow targets that are no private addresses.
+    #[setting(option = "allow-public-target", expert)]
     pub public_target: bool,
-    /// Captures and counts, and connects to nobody.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Capture and count, and connect to nobody.
     pub dry_run: bool,
-    /// For so long. Default: until it is stopped, or the captures end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copy for this long. Default: until interrupted, or until the captures end.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
 }
 
@@ -196,6 +200,10 @@ fn least_bits(first: IpAddr) -> u8 {
 }
 
 impl Kind for Cloning {
+    fn settings() -> &'static [Member] {
+        Cloning::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         // It takes nothing from anybody.
         &[]

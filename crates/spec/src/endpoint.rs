@@ -4,11 +4,10 @@ use crate::check::{Contradiction, hold};
 use crate::consent::Consent;
 use crate::cores::Cores;
 use crate::kind::Kind;
-use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Quantity, Written};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::{BadQuantity, Rate, parse_count};
@@ -173,143 +172,144 @@ impl Quantity for Confidence {
 }
 
 /// A test between this host and a netdyno server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Endpoint {
     /// What is done.
+    #[setting(typed_by_place, value = "TEST", explained)]
     #[serde(default)]
     pub test: EndpointTest,
-    /// The server: HOST, HOST:PORT, or unix:PATH. Its port, if none is said: 12866.
+    /// The server: HOST, HOST:PORT, or unix:PATH. Its port, if none is said, is 12866.
+    #[setting(typed_by_place, value = "HOST")]
     #[serde(default)]
     pub host: String,
-    /// Which Internet protocol.
-    #[serde(default, skip_serializing_if = "is_any")]
-    pub family: Family,
-    /// A file whose first line is the server's token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token_file: Option<PathBuf>,
-    /// Connections at once: up to 64 with a thread each, more by a thread for each processor. Default: 1. Of connections that are opened
-    /// (`connection-rate`), those whose handshake is under way; default: 64, and 1024 in an open loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parallel: Option<u32>,
-    /// So many threads for all connections here. Default: a thread each up to 64, of more one for each processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
-    /// So many of the connections that are opened stay open, idle, until the test ends; no more are opened, or with `rate` the oldest is closed
-    /// for each. Default: each is closed at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hold: Option<u32>,
-    /// A connection that is not open within this has failed (`connection-rate`). Default: 10s.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<Written<Duration>>,
-    /// It is measured for so long. Default: 10s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Load of all connections together: 20ktps (an open loop, whose latency counts from when each request was due), 500mbps,
+    /// 100kpps, 10kcps (connections). Default: as fast as it goes.
+    #[setting(
+        value = "RATE",
+        heading = "Traffic",
+        brief = "Load of all connections together: 20ktps, 500mbps, 100kpps, 10kcps"
+    )]
+    pub rate: Option<Written<EndpointRate>>,
+    /// Measure for this long. Default: 10s.
+    #[setting(short = 'd', value = "TIME", heading = "Traffic")]
     pub duration: Option<Written<Duration>>,
-    /// What comes in so long before is not measured. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<Written<Duration>>,
     /// Until each connection of a stream has carried so many bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", excludes("duration"), heading = "Traffic")]
     pub bytes: Option<Written<u64>>,
     /// Until each connection has had so many transactions.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", excludes("duration"), heading = "Traffic")]
     pub transactions: Option<Written<u64>>,
-    /// Bytes of a message of a stream (of one call), or of a datagram. Default: 131072; 1472 of UDP over IPv4, 1452 over IPv6.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Connections at once. Default: 1. Of connection-rate, handshakes under way at once; default: 64, and 1024 with `.rate`.
+    #[setting(short = 'p', value = "N", heading = "Traffic")]
+    pub parallel: Option<u32>,
+    /// Threads for all connections. Default: a thread each up to 64 connections; of more, one for each processor.
+    #[setting(value = "N", heading = "Traffic")]
+    pub threads: Option<u32>,
+    /// connection-rate: keep so many connections open, idle, until the end. With `.rate` others are opened, and the oldest closed for
+    /// each.
+    #[setting(value = "N", heading = "Traffic")]
+    pub hold: Option<u32>,
+    /// Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6.
+    #[setting(
+        value = "BYTES",
+        heading = "Traffic",
+        brief = "Bytes of a stream's message, or of a datagram (131072; 1472)"
+    )]
     pub size: Option<Written<u64>>,
     /// Bytes of a request. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", heading = "Traffic")]
     pub request: Option<Written<u64>>,
     /// Bytes of a response. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", heading = "Traffic")]
     pub response: Option<Written<u64>>,
-    /// Transactions in flight over each connection. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Transactions in flight over each connection. Default: 1 (netperf's -b N is N + 1).
+    #[setting(value = "N", heading = "Traffic")]
     pub burst: Option<u32>,
-    /// The load: of transactions an open loop, whose latency counts from when each was due. Default: as fast as it goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<EndpointRate>>,
-    /// Repeats the test until its result is so sure.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Only this Internet protocol: 4 or 6.
+    #[setting(value = "VERSION", default = "any", heading = "Traffic")]
+    pub family: Family,
+    /// A file whose first line is the server's token.
+    #[setting(value = "FILE", heading = "Traffic")]
+    pub token_file: Option<PathBuf>,
+    /// Do not measure what comes in so long before.
+    #[setting(value = "TIME", heading = "Measure")]
+    pub warm_up: Option<Written<Duration>>,
+    /// Repeat until the mean is so sure: 99%,5% is within 2.5 % of the mean, 99 times in 100 (netperf's -I).
+    #[setting(
+        value = "LEVEL,WIDTH",
+        heading = "Measure",
+        brief = "Repeat until the mean is so sure: 99%,5%"
+    )]
     pub confidence: Option<Written<Confidence>>,
-    /// How often the test is done at most, with `confidence`. Default: 10.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// With `.confidence`, repeat at most so often. Default: 10.
+    #[setting(value = "N", needs("confidence"), heading = "Measure")]
     pub iterations: Option<u32>,
-    /// SO_SNDBUF here, in bytes. The kernel doubles it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// connection-rate: who is not open by then has failed. Default: 10s.
+    #[setting(value = "TIME", heading = "Measure")]
+    pub connect_timeout: Option<Written<Duration>>,
+    /// SO_SNDBUF here, in bytes. The kernel doubles it, and stops tuning it.
+    #[setting(value = "BYTES", expert)]
     pub send_buffer: Option<Written<u64>>,
     /// SO_RCVBUF here.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", expert)]
     pub receive_buffer: Option<Written<u64>>,
     /// SO_SNDBUF at the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", expert)]
     pub remote_send_buffer: Option<Written<u64>>,
     /// SO_RCVBUF at the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "BYTES", expert)]
     pub remote_receive_buffer: Option<Written<u64>>,
-    /// TCP_NODELAY at both ends.
-    #[serde(default, skip_serializing_if = "no")]
+    /// TCP_NODELAY at both ends; transactions have it anyway.
+    #[setting(expert)]
     pub nodelay: bool,
     /// TCP_CORK at the end that sends.
-    #[serde(default, skip_serializing_if = "no")]
+    #[setting(expert)]
     pub cork: bool,
-    /// Congestion control at both ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Congestion control at both ends: cubic, bbr, reno, ...
+    #[setting(value = "NAME", expert)]
     pub congestion: Option<String>,
-    /// SO_MAX_PACING_RATE of each connection at the end that sends, in bits per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The kernel paces each connection at the end that sends (SO_MAX_PACING_RATE): 500mbps.
+    #[setting(value = "RATE", expert)]
     pub pacing: Option<Written<EndpointRate>>,
-    /// DSCP of what both ends send: 0 to 63, or its name (ef, cs1, af41).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// DSCP of what both ends send: 0 to 63, ef, cs1, af41.
+    #[setting(value = "DSCP", expert)]
     pub dscp: Option<String>,
     /// Multipath TCP, if the server has it too.
-    #[serde(default, skip_serializing_if = "no")]
+    #[setting(expert)]
     pub mptcp: bool,
-    /// How a stream's bytes are sent.
-    #[serde(default, skip_serializing_if = "is_write")]
+    /// How a stream's bytes are sent: write, sendfile, splice, zerocopy.
+    #[setting(value = "HOW", default = "write", expert)]
     pub method: SendMethod,
-    /// How they are received.
-    #[serde(default, skip_serializing_if = "is_read")]
+    /// How they are received: read; trunc or splice never touch the data.
+    #[setting(value = "HOW", default = "read", expert)]
     pub receive_method: ReceiveMethod,
-    /// SO_BUSY_POLL at both ends: receiving polls the device for so long.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Receiving polls the device for so long (SO_BUSY_POLL), at both ends: 50us.
+    #[setting(value = "TIME", expert)]
     pub busy_poll: Option<Written<Duration>>,
-    /// Both ends wait awake for requests and responses: each takes a core whole.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Wait awake for requests and responses, at both ends: takes two cores whole.
+    #[setting(expert)]
     pub spin: bool,
-    /// The kernel cuts buffers into datagrams (UDP_SEGMENT).
-    #[serde(default, skip_serializing_if = "no")]
+    /// The kernel cuts large buffers into datagrams (UDP_SEGMENT).
+    #[setting(expert)]
     pub gso: bool,
     /// The kernel puts datagrams together for the receiver (UDP_GRO).
-    #[serde(default, skip_serializing_if = "no")]
+    #[setting(expert)]
     pub gro: bool,
-    /// Datagrams that a call sends. Default: 1; 64 with `gso`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Datagrams that one call sends. Default: 1; 64 with `.gso`.
+    #[setting(value = "N", expert)]
     pub batch: Option<u32>,
-    /// Threads are pinned to these cores here, in turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Pin threads here: N cores, or a list (0-3,6).
+    #[setting(value = "CORES", expert)]
     pub cores: Option<Written<Cores>>,
-    /// And to these at the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Pin threads at the server, too.
+    #[setting(value = "CORES", expert)]
     pub remote_cores: Option<Written<Cores>>,
     /// Own address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "ADDR", expert)]
     pub from: Option<String>,
     /// Own interface (SO_BINDTODEVICE).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "IFACE", expert)]
     pub device: Option<String>,
-}
-
-fn is_any(family: &Family) -> bool {
-    *family == Family::Any
-}
-
-fn is_write(method: &SendMethod) -> bool {
-    *method == SendMethod::Write
-}
-
-fn is_read(method: &ReceiveMethod) -> bool {
-    *method == ReceiveMethod::Read
 }
 
 impl Endpoint {
@@ -342,6 +342,10 @@ pub(crate) fn dscp(text: &str) -> Option<u8> {
 }
 
 impl Kind for Endpoint {
+    fn settings() -> &'static [Member] {
+        Endpoint::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &[]
     }
@@ -361,46 +365,49 @@ impl Kind for Endpoint {
 }
 
 /// The server of endpoint tests.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct EndpointServer {
-    /// Where it listens: ADDR:PORT, or unix:PATH.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Where to listen: ADDR:PORT, or unix:PATH; may be given more than once. Default: [::]:12866, or 0.0.0.0:12866 without IPv6.
+    #[setting(value = "ADDR:PORT")]
     pub listen: Vec<String>,
-    /// A file whose first line is the token that clients have to have.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A file whose first line is a token that clients have to have.
+    #[setting(value = "FILE", heading = "Traffic")]
     pub token_file: Option<PathBuf>,
-    /// Clients at once: who has said hello, and proved that it has the token if there is one. Default: 64.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Clients at once. Default: 64.
+    #[setting(value = "N")]
     pub max_clients: Option<u32>,
     /// Connections at once, of all clients. Default: 20000.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N")]
     pub max_connections: Option<u32>,
     /// Connections of one test, those that it holds among them. Default: 1024.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N")]
     pub max_parallel: Option<u32>,
     /// How long a test may last. Default: 1h.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "TIME")]
     pub max_duration: Option<Written<Duration>>,
-    /// Memory in bytes of the buffers of all clients' tests together. Default: 1 GiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Memory of the buffers of all clients' tests together. Default: 1073741824.
+    #[setting(value = "BYTES")]
     pub max_memory: Option<Written<u64>>,
-    /// Bits per second that a test may have this host send, or receive. Default: as fast as they go.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What a test may have this host send, or receive: 500mbps. Of datagrams a client that sends more is ended. Default: as fast as it
+    /// goes.
+    #[setting(value = "RATE")]
     pub max_rate: Option<Written<EndpointRate>>,
     /// Multipath TCP for who asks for it.
-    #[serde(default, skip_serializing_if = "no")]
+    #[setting(expert)]
     pub mptcp: bool,
-    /// Once it listens, the whole process goes on as this user (a name or number), without root's rights. For root alone; `netdyno endpoint
-    /// serve` goes on as nobody, unless told otherwise. Default: as it was started.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Started as root, go on as this user once it listens. Default: nobody, and of a job in a file whoever started it; root stays root.
+    #[setting(value = "USER")]
     pub user: Option<String>,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Serve for this long. Default: until interrupted.
+    #[setting(value = "TIME", heading = "Traffic")]
     pub duration: Option<Written<Duration>>,
 }
 
 impl Kind for EndpointServer {
+    fn settings() -> &'static [Member] {
+        EndpointServer::MEMBERS
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &[]
     }

@@ -5,9 +5,11 @@ use crate::bench::Lab;
 use crate::check::{Contradiction, hold};
 use crate::endpoint::{Endpoint, EndpointRate, EndpointTest};
 use crate::kind::Kind;
+use crate::setting::{Member, Settings as _};
 use crate::written::{Quantity, Ratio, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use settings::settings;
 use std::time::Duration;
 use traffic::rate::parse_count;
 
@@ -109,18 +111,18 @@ impl EndpointFind {
 }
 
 /// The smallest socket buffer that reaches nearly the best result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct SocketBuffer {
-    /// Sizes that are asked for, of SO_SNDBUF and SO_RCVBUF at both ends. Default: 4Ki..4Mi.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Sizes that are asked for (SO_SNDBUF and SO_RCVBUF, at both ends), in bytes: a list (16k,128k,1M), or a range by
+    /// doubling. The kernel's own tuning is tried besides.
+    #[setting(value = "SIZES", default = "4Ki..4Mi", heading = "Traffic")]
     pub buffers: Option<Written<Buffers>>,
-    /// How often each is tried at least, and the kernel's own tuning. Default: 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repetitions: Option<u32>,
-    /// What share of the best result is nearly the best. Default: 95%.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What share of the best result is enough.
+    #[setting(value = "SHARE", default = "95%")]
     pub enough: Option<Written<Ratio>>,
+    /// Try each size this often at least.
+    #[setting(value = "N", default = "3", least = 1, most = 1000)]
+    pub repetitions: Option<u32>,
 }
 
 impl SocketBuffer {
@@ -141,26 +143,25 @@ impl SocketBuffer {
 }
 
 /// The highest rate of transactions whose latency stays below a bound.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings(heading = "Search")]
 pub struct MostTransactions {
-    /// The bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub below: Option<Written<Duration>>,
-    /// Of which percentile of the latency: 50 to 99.999, or 100 for the longest. Default: 99.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub percentile: Option<f64>,
-    /// Offer no more than this. Default: what a closed loop, which is tried first, suggests.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate.
+    #[setting(value = "SHARE", default = "2%")]
+    pub precision: Option<Written<Ratio>>,
+    /// Offer no more than this: 50ktps. Default: up from what a closed loop reaches, which is tried first.
+    #[setting(value = "RATE")]
     pub max: Option<Written<EndpointRate>>,
     /// Offer no less than this. Default: a thousandth of the greatest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "RATE")]
     pub min: Option<Written<EndpointRate>>,
-    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate. Default: 2%.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub precision: Option<Written<Ratio>>,
-    /// Trials that must pass at the rate that was found. Default: 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The bound of the latency, at `.percentile`: 200us.
+    #[setting(value = "TIME")]
+    pub below: Option<Written<Duration>>,
+    /// Which percentile of the latency is bounded: 50 to 99.999, or 100 for the longest.
+    #[setting(value = "N", default = "99")]
+    pub percentile: Option<f64>,
+    /// Trials that must pass at the rate that was found.
+    #[setting(value = "N", default = "3", least = 1, most = 100)]
     pub confirm: Option<u32>,
 }
 
@@ -187,6 +188,14 @@ impl MostTransactions {
 }
 
 impl Kind for EndpointSearch {
+    /// Of the test no more than clients word otherwise: it is an endpoint's, whose settings stand there.
+    fn settings() -> &'static [Member] {
+        &[
+            Member::Within("find.socket-buffer", SocketBuffer::MEMBERS),
+            Member::Within("find.transactions", MostTransactions::MEMBERS),
+        ]
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &[]
     }

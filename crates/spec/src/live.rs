@@ -3,12 +3,11 @@
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::kind::Kind;
-use crate::no;
+use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Quantity, Written};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use settings::settings;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use wire::Mac;
@@ -34,59 +33,66 @@ words! {
 }
 
 /// The clients of captured TCP connections, against a real server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Live {
-    /// The capture.
+    /// The capture: pcap or pcapng, plain, gzip or zstd; - is standard input.
+    #[setting(typed_by_place, value = "FILE")]
     pub capture: PathBuf,
-    /// The server: `10.0.0.2:80`, `[2001:db8::2]:80`; without a port, the captured one.
+    /// The server to play against: 10.0.0.2:80, [2001:db8::2]:80; without a port, the captured one. Nothing is ever sent
+    /// to anybody else.
+    #[setting(value = "ADDRESS[:PORT]")]
     pub to: Written<Server>,
     /// Through this interface (IFACE, or IFACE@NAMESPACE).
+    #[setting(value = "IFACE")]
     pub on: String,
-    /// Which connection: its number from 0, or CLIENT:PORT-SERVER:PORT. Default: the first that begins with a SYN.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which connection: its number, from 0 as Wireshark's tcp.stream counts, or CLIENT:PORT-SERVER:PORT. Default: the
+    /// first that begins with a SYN.
+    #[setting(value = "N|CLIENT-SERVER", excludes("all"))]
     pub flow: Option<Written<Flow>>,
-    /// All connections.
-    #[serde(default, skip_serializing_if = "no")]
+    /// All connections, each when it began in the capture; with `.timing` fast up to 32 side by side.
     pub all: bool,
-    /// The address to play from. Default: the host's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The address to play from. One that is none of this host's is answered for (ARP, neighbour discovery), so an unused
+    /// one of the server's network will do. Default: the host's own.
+    #[setting(value = "ADDRESS")]
     pub from: Option<IpAddr>,
-    /// The port to play from: a number, random, or captured. Default: random.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The port to play from: a number, random, or captured (the captured client's).
+    #[setting(value = "PORT", default = "random")]
     pub port: Option<Written<Port>>,
     /// The Ethernet address to send to. Default: the next hop's, which is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[setting(value = "MAC")]
     pub mac: Option<Written<Mac>>,
-    /// When the client speaks.
+    /// When the client speaks: captured waits as long as it did, fast as soon as it has heard what it waited for.
+    #[setting(value = "HOW", default = "captured")]
     #[serde(default)]
     pub timing: Timing,
-    /// What other answers than the captured ones are.
+    /// Other answers than the captured ones: same takes them for a shortfall (exit status 1), any does not.
+    #[setting(value = "WHICH", default = "same")]
     #[serde(default)]
     pub answers: Answers,
-    /// Parts of answers that may differ, as regular expressions over bytes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Parts of answers that may differ: a regular expression over bytes, where ^ and $ are bounds of lines, as in
+    /// '^Date: .*$'. May be given several times.
+    #[setting(value = "REGEX")]
     pub ignore: Vec<String>,
-    /// Give up when the server takes or says nothing for so long. Default: 10s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Give up when the server takes or says nothing for so long. An answer that took longer in the capture may take twice
+    /// as long.
+    #[setting(value = "TIME", default = "10s")]
     pub timeout: Option<Written<Duration>>,
-    /// A short answer is over after so long a silence. Default: 1s.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// An answer shorter than the captured one is over when the server says nothing more for so long (or for twice the
+    /// longest pause that it made in the capture).
+    #[setting(value = "TIME", default = "1s")]
     pub quiet_time: Option<Written<Duration>>,
-    /// Send a segment again so often. Default: 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Send a segment again so often before the server is given up.
+    #[setting(value = "N", default = "5")]
     pub retries: Option<u32>,
-    /// Where the capture lacks some of what the client said, play up to there.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Where the capture lacks some of what the client said, play up to there. Default: refuse the connection.
     pub until_gap: bool,
     /// Of a damaged capture take what is sound before the damage.
-    #[serde(default, skip_serializing_if = "no")]
     pub skip_corrupt: bool,
-    /// Write what is sent and heard into this capture file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Write what is sent and heard into a capture file: pcap, or pcapng if it is named so; .gz and .zst compress.
+    #[setting(short = 'w', value = "FILE")]
     pub write: Option<PathBuf>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, play on this interface although it carries the default route or your login.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
 }
 
@@ -97,6 +103,13 @@ pub struct Server {
     pub address: IpAddr,
     /// Its port; without one, the captured one.
     pub port: Option<u16>,
+}
+
+/// None, before one is named.
+impl Default for Written<Server> {
+    fn default() -> Self {
+        Written::of(String::new(), Server { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: None })
+    }
 }
 
 impl Quantity for Server {
@@ -174,6 +187,10 @@ impl Quantity for Port {
 }
 
 impl Kind for Live {
+    fn settings() -> &'static [Member] {
+        Live::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::live(self)
     }

@@ -3,14 +3,12 @@
 use crate::check::{self, Contradiction};
 use crate::edits::Edits;
 use crate::kind::Kind;
-use crate::no;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use settings::settings;
 use std::time::Duration;
+use traffic::faults::{Cycle, Share, Shift};
 
 words! {
     /// How frames are forwarded.
@@ -82,81 +80,82 @@ words! {
 }
 
 /// What happens to frames. A share is written 1%, 1/1000; exactly so many are meant, evenly spread unless they are drawn.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Faults {
-    /// Frames leave so long after they arrived.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Frames leave so long after they arrived: 500us, 10ms.
+    #[setting(value = "TIME")]
     pub delay: Option<Written<Duration>>,
-    /// As much more or less, evenly drawn for each.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// As much more or less, evenly drawn for each frame. Frames overtake each other; see `.keep_order`.
+    #[setting(value = "TIME", needs("delay"))]
     pub jitter: Option<Written<Duration>>,
-    /// No frame leaves before one that arrived earlier.
-    #[serde(default, skip_serializing_if = "no")]
+    /// With `.jitter`: no frame leaves before one that arrived earlier.
+    #[setting(needs("jitter"))]
     pub keep_order: bool,
-    /// The share that is lost.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Frames that are lost: 1%, 1/1000, 100%. Exactly so many and evenly spread (of 1% frame 1, 101, ...), as all shares
+    /// here, unless `.random`.
+    #[setting(value = "SHARE", reads = "Share")]
     pub loss: Option<String>,
-    /// The share that leaves twice.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Frames that leave twice, of those not lost.
+    #[setting(value = "SHARE", reads = "Share")]
     pub duplicate: Option<String>,
-    /// Copies of a duplicated frame besides itself. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Copies of a duplicated frame besides itself: a frame that circles.
+    #[setting(value = "N", needs("duplicate"), default = "1", least = 1, most = 100000)]
     pub copies: Option<u32>,
-    /// The share that is put back behind later ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Frames that are put back behind later ones, as `.reorder_by` says.
+    #[setting(value = "SHARE", reads = "Share")]
     pub reorder: Option<String>,
-    /// How far: behind so many later frames (3), or by a time (200us). Default: 3.
-    #[serde(
-        default,
-        deserialize_with = "crate::written::text_or_number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    /// How far: behind so many later frames (3; a second at most), or by a time (200us).
+    #[setting(value = "N|TIME", needs("reorder"), default = "3", reads = "Shift")]
+    #[serde(deserialize_with = "crate::written::text_or_number")]
     #[schemars(extend("type" = ["string", "integer"]))]
     pub reorder_by: Option<String>,
-    /// The share of which one bit of the payload flips.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Frames of which one bit of the payload flips (not of a test frame's signature, where there is other payload).
+    #[setting(value = "SHARE", reads = "Share")]
     pub corrupt: Option<String>,
-    /// Corrupted frames get a right checksum.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Give corrupted frames a right checksum of TCP, UDP or SCTP, so that the receiver takes them.
+    #[setting(needs("corrupt"))]
     pub mend_checksum: bool,
-    /// Forward for the first time, lose everything for the second, and so on: 2s/500ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Forward for the first time, lose everything for the second, and so on: 2s/500ms. From the device's start.
+    #[setting(value = "WELL/ILL", reads = "Cycle")]
     pub flap: Option<String>,
-    /// Forward for the first time, hold everything for the second, and so on: 2s/500ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Forward for the first time, hold everything for the second and then let all of it out at once, and so on: 2s/500ms,
+    /// 0/3s.
+    #[setting(value = "WELL/ILL", reads = "Cycle")]
     pub freeze: Option<String>,
     /// Copies of each frame that go back where it came from.
-    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    #[setting(value = "N", least = 1, most = 100000)]
+    #[serde(rename = "loop")]
     pub come_back: Option<u32>,
-    /// Which way this happens.
+    /// Which direction this happens in: from the first interface to the second (there), back, or both.
+    #[setting(value = "WHICH", default = "both")]
     #[serde(default)]
     pub direction: Direction,
-    /// The frames of each share are drawn at random.
-    #[serde(default, skip_serializing_if = "no")]
+    /// Draw the frames of each share at random, rather than spread them evenly.
     pub random: bool,
-    /// Key of all that is drawn. Default: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Key of all that is drawn.
+    #[setting(option = "fault-seed", alias = "seed", value = "N", default = "1", expert)]
     pub seed: Option<u64>,
-    /// Bytes that may wait in each direction. Default: 256M.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Bytes that may wait in each direction; what finds no room is lost, and that is said.
+    #[setting(value = "BYTES", default = "256M", expert)]
     pub buffer: Option<Written<u64>>,
 }
 
 /// Two interfaces become a device with known faults.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct Impair {
-    /// The two interfaces.
+    /// The two interfaces. What arrives on one leaves by the other.
+    #[setting(value = "IFACE")]
     pub between: [String; 2],
     /// What happens to frames.
+    #[setting(within)]
     #[serde(default)]
     pub faults: Faults,
-    /// For so long. Default: until it is stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Stay for this long. Default: until interrupted.
+    #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
-    /// Interfaces that may be used although they carry the default route or a login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Yes, use this interface although it carries the default route or your login: nothing that arrives on it reaches
+    /// this host any more. Once for each.
+    #[setting(value = "IFACE", expert)]
     pub yes_disrupt: Vec<String>,
 }
 
@@ -175,11 +174,43 @@ impl Kind for Bridge {
 }
 
 impl Kind for Impair {
+    fn settings() -> &'static [Member] {
+        Impair::MEMBERS
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         check::impair(self)
     }
 
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::named;
+    use std::ffi::OsStr;
+
+    /// They are kept as they were written, and read where the device is made.
+    #[test]
+    fn what_a_fault_cannot_be_is_told_of_its_setting() {
+        for (path, good, bad, says) in [
+            ("loss", "1%", "200%", "no share of frames"),
+            ("duplicate", "1/1000", "0.01", "no share of frames"),
+            ("reorder", "100%", "", "no share of frames"),
+            ("corrupt", "0.5%", "1%%", "no share of frames"),
+            ("reorder_by", "200us", "0", "no distance"),
+            ("flap", "2s/500ms", "2s", "no two times"),
+            ("freeze", "0/3s", "3s/0", "no two times"),
+            ("copies", "100000", "100001", "not in 1..=100000"),
+            ("loop", "1", "0", "not in 1..=100000"),
+        ] {
+            let setting = named(Impair::MEMBERS, path).expect(path);
+            assert_eq!(setting.takes(OsStr::new(good)), Ok(()), "{path}");
+            let error = setting.takes(OsStr::new(bad)).expect_err(path);
+            assert!(error.contains(says), "{path}: {error}");
+        }
     }
 }

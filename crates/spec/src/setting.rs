@@ -10,7 +10,9 @@ use std::path::PathBuf;
 pub struct Setting {
     /// Its name in its struct.
     pub name: &'static str,
-    /// Its name on a command line; none of what stands there by itself.
+    /// Whether it is typed on a command line by itself; else it follows there from something else.
+    pub typed: bool,
+    /// Its name on a command line; none of what stands there by its place.
     pub option: Option<&'static str>,
     /// Its letter there.
     pub short: Option<char>,
@@ -48,12 +50,12 @@ pub struct Setting {
     pub is_path: bool,
     /// The words that it may be; none if it is not one of a few words.
     pub words: fn() -> Vec<&'static str>,
+    /// What each of them means, where help says so.
+    pub meanings: fn() -> Vec<&'static str>,
     /// Whether a text is one of its values.
     pub reads: fn(&OsStr) -> Result<(), String>,
     /// Other options on a command line. One without a name of its own there (`option`) has but these; without them, it stands by itself.
     pub shorthands: &'static [Shorthand],
-    /// What each of its words means, in their order, if that is to be shown.
-    pub meanings: fn() -> Vec<&'static str>,
     /// Whether a job has it only if whoever runs the job says so, too: an earlier result never brings it by itself.
     pub consent: bool,
 }
@@ -85,7 +87,7 @@ impl Setting {
 
     /// Whether a command line has it as an option, or by its place, beside its shorthands.
     pub fn is_typed(&self) -> bool {
-        self.option.is_some() || self.shorthands.is_empty()
+        self.typed && (self.option.is_some() || self.shorthands.is_empty())
     }
 
     /// Whether a text is one of its values, within its bounds.
@@ -290,6 +292,11 @@ impl OneValue for PathBuf {
 /// A text that can be read.
 pub(crate) fn text(text: &OsStr) -> Result<&str, String> {
     text.to_str().ok_or_else(|| "it is not UTF-8".to_owned())
+}
+
+/// Whether a `T` can be read from a text, of a setting that is kept as text.
+pub(crate) fn reads_as<T: std::str::FromStr<Err: std::fmt::Display>>(given: &OsStr) -> Result<(), String> {
+    text(given)?.parse::<T>().map(|_| ()).map_err(|bad| bad.to_string())
 }
 
 macro_rules! parsed {

@@ -12,6 +12,7 @@
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
 //! * `share`: the same program for several cores ([`Program::share`]). `ports`: programs of several ports as one.
 //! * [`endings`]: what a receiver can check of a frame.
+//! * [`faults`]: shares of frames, cycles and distances, as people write what a device does to frames.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
 //! * [`expr`]: the packet expression language.
 
@@ -20,6 +21,7 @@
 pub mod endings;
 pub mod executor;
 pub mod expr;
+pub mod faults;
 pub mod fraction;
 pub mod lengths;
 mod ports;

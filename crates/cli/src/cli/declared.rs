@@ -119,7 +119,7 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
 
 /// Takes what the setting takes, as it was typed.
 fn parser(setting: &'static Setting) -> ValueParser {
-    let words = (setting.words)();
+    let (words, meanings) = ((setting.words)(), (setting.meanings)());
     if !words.is_empty() {
         let mut meanings = (setting.meanings)().into_iter();
         let word = move |word: &'static str| {

@@ -2,10 +2,7 @@
 
 use super::plugin::ByPlugin;
 use super::{Measure, Output, Replay, Send};
-use super::{
-    clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, impair::Impair, live::Live,
-    search::Trial,
-};
+use super::{clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, search::Trial};
 use clap::Subcommand;
 use spec::Link;
 
@@ -17,11 +14,11 @@ pub enum Typed {
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
     Replay(Box<Replay>),
     /// Play the client's side of captured TCP connections against a real server, and compare its answers.
-    Live(Live),
+    Live(Box<Declared<spec::Live>>),
     /// Bridge two interfaces: send what arrives on one out of the other, edited on the way if asked.
     Bridge(Box<Declared<spec::Bridge>>),
     /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
-    Impair(Box<Impair>),
+    Impair(Box<Declared<spec::Impair>>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Box<Measure>),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
@@ -60,7 +57,7 @@ impl Typed {
     pub fn captures(&self) -> &[std::path::PathBuf] {
         match self {
             Typed::Replay(args) => &args.asked.0.captures,
-            Typed::Live(args) => std::slice::from_ref(&args.file),
+            Typed::Live(args) => std::slice::from_ref(&args.asked.0.capture),
             Typed::Probe(args) => &args.asked.0.captures,
             _ => &[],
         }
@@ -132,69 +129,6 @@ impl Replay {
             links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
             lab: lab.put(asked.0.lab),
             ..asked.0
-        };
-        (job.into(), output)
-    }
-}
-
-/// Two interfaces, of as many as clap was told to take.
-fn two(between: Vec<String>) -> [String; 2] {
-    let mut names = between.into_iter();
-    [names.next().unwrap_or_default(), names.next().unwrap_or_default()]
-}
-
-impl Impair {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Impair { between, faults, duration, yes_disrupt, output } = self;
-        let job = spec::Impair { between: two(between), faults: faults.into(), duration, yes_disrupt };
-        (job.into(), output)
-    }
-}
-
-impl Live {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Live {
-            file,
-            to,
-            interface,
-            flow,
-            all,
-            from,
-            port,
-            mac,
-            timing,
-            answers,
-            ignore,
-            timeout,
-            quiet_time,
-            retries,
-            yes_disrupt,
-            until_gap,
-            skip_corrupt,
-            write,
-            output,
-        } = self;
-        let job = spec::Live {
-            capture: file,
-            to,
-            on: interface,
-            flow,
-            all,
-            from,
-            port: Some(port),
-            mac,
-            timing,
-            answers,
-            ignore,
-            timeout: Some(timeout),
-            quiet_time: Some(quiet_time),
-            retries: Some(retries),
-            until_gap,
-            skip_corrupt,
-            write,
-            yes_disrupt,
         };
         (job.into(), output)
     }

@@ -4,11 +4,12 @@ use super::declared::Asked;
 use super::lab::OwnLab;
 use super::{Output, explained_word, word};
 use clap::{Args, ValueHint};
-use spec::{
-    Buffers, Confidence, Cores, EndpointRate, EndpointTest, Family, Ratio, ReceiveMethod, SendMethod, Written,
-};
+use spec::{Confidence, Cores, EndpointRate, EndpointTest, Family, ReceiveMethod, SendMethod, Written};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What `-h` says of other searches' cores, sizes and rates is not said of these: their texts are declared with both.
+const PIN: &str = "Pin threads here: N cores, or a list (0-3,6)";
 
 /// The test that is done again and again, and between whom.
 #[derive(Debug, Clone, Args)]
@@ -53,8 +54,7 @@ pub struct Between {
     /// Receiving polls the device for so long (SO_BUSY_POLL), at both ends: 50us.
     #[arg(long, value_name = "TIME")]
     pub busy_poll: Option<Written<Duration>>,
-    /// Pin threads here: N cores, or a list (0-3,6).
-    #[arg(long, value_name = "CORES")]
+    #[arg(long, value_name = "CORES", help = PIN, long_help = PIN)]
     pub cores: Option<Written<Cores>>,
     /// Pin threads at the server, too.
     #[arg(long, value_name = "CORES")]
@@ -81,30 +81,30 @@ pub struct SocketBuffer {
     /// What is done with each size: tcp-stream, tcp-maerts, udp-stream, udp-maerts, tcp-rr or udp-rr.
     #[arg(long, value_name = "TEST", default_value = "tcp-stream", value_parser = explained_word::<EndpointTest>())]
     pub test: EndpointTest,
-    /// Sizes that are asked for (SO_SNDBUF and SO_RCVBUF, at both ends), in bytes: a list (16k,128k,1M), or a range by
-    /// doubling. The kernel's own tuning is tried besides.
-    #[arg(long, value_name = "SIZES", default_value = "4Ki..4Mi")]
-    pub buffers: Written<Buffers>,
-    /// Try each size this often at least.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repetitions: u32,
+    #[command(flatten)]
+    pub find: Asked<spec::SocketBuffer>,
     /// And repeat each until its mean is so sure: 95%,10% is within 5 % of the mean, 95 times in 100.
     #[arg(long, value_name = "LEVEL,WIDTH")]
     pub confidence: Option<Written<Confidence>>,
     /// With --confidence, repeat at most so often. Default: 10.
     #[arg(long, value_name = "N", requires = "confidence")]
     pub iterations: Option<u32>,
-    /// What share of the best result is enough.
-    #[arg(long, value_name = "SHARE", default_value = "95%")]
-    pub enough: Written<Ratio>,
-    /// Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        help = "Bytes of a stream's message, or of a datagram (131072; 1472)",
+        long_help = "Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6"
+    )]
     pub size: Option<Written<u64>>,
     /// Transactions in flight over each connection. Default: 1.
     #[arg(long, value_name = "N")]
     pub burst: Option<u32>,
-    /// Load of all connections together: 500mbps, 100kpps, 20ktps. Default: as fast as it goes.
-    #[arg(long, value_name = "RATE")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        help = "Load of all connections together: 500mbps, 100kpps, 20ktps",
+        long_help = "Load of all connections together: 500mbps, 100kpps, 20ktps. Default: as fast as it goes"
+    )]
     pub rate: Option<Written<EndpointRate>>,
     /// How a stream's bytes are sent: write, sendfile, splice, zerocopy.
     #[arg(long, value_name = "HOW", default_value = "write", value_parser = word::<SendMethod>())]
@@ -122,6 +122,7 @@ pub struct SocketBuffer {
 
 #[derive(Debug, Args)]
 #[command(after_help = "The server is the far end: netdyno endpoint serve there, first.")]
+#[command(mut_arg("below", |below| below.help("The bound of another percentile (--percentile)")))]
 pub struct Transactions {
     #[command(flatten)]
     pub between: Between,
@@ -129,26 +130,10 @@ pub struct Transactions {
     #[arg(long, value_name = "TEST", default_value = "tcp-rr", value_parser = explained_word::<EndpointTest>())]
     pub test: EndpointTest,
     /// The bound of the 99th percentile: 200us.
-    #[arg(long, value_name = "TIME", required_unless_present_any = ["below", "resume"])]
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["below", "resume"], conflicts_with_all = ["below", "percentile"])]
     pub p99: Option<Written<Duration>>,
-    /// The bound of another percentile (--percentile).
-    #[arg(long, value_name = "TIME", conflicts_with = "p99")]
-    pub below: Option<Written<Duration>>,
-    /// Which percentile of the latency is bounded: 50 to 99.999, or 100 for the longest.
-    #[arg(long, value_name = "N", default_value_t = 99.0, conflicts_with = "p99")]
-    pub percentile: f64,
-    /// Offer no more than this: 50ktps. Default: up from what a closed loop reaches, which is tried first.
-    #[arg(long, value_name = "RATE")]
-    pub max: Option<Written<EndpointRate>>,
-    /// Offer no less than this. Default: a thousandth of the greatest.
-    #[arg(long, value_name = "RATE")]
-    pub min: Option<Written<EndpointRate>>,
-    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate.
-    #[arg(long, value_name = "SHARE", default_value = "2%")]
-    pub precision: Written<Ratio>,
-    /// Trials that must pass at the rate that was found.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub confirm: u32,
+    #[command(flatten)]
+    pub find: Asked<spec::MostTransactions>,
     /// Transactions in flight over each connection at most. Default: 1024, and 16 in the closed loop.
     #[arg(long, value_name = "N")]
     pub burst: Option<u32>,
@@ -200,12 +185,7 @@ impl SocketBuffer {
             gro: self.gro,
             ..endpoint
         };
-        let find = spec::SocketBuffer {
-            buffers: Some(self.buffers),
-            repetitions: Some(self.repetitions),
-            enough: Some(self.enough),
-        };
-        let find = spec::EndpointFind::SocketBuffer(find);
+        let find = spec::EndpointFind::SocketBuffer(self.find.0);
         (spec::EndpointSearch { find, endpoint, lab }, resume, output)
     }
 }
@@ -215,14 +195,9 @@ impl Transactions {
     pub fn job(self) -> (spec::EndpointSearch, Option<PathBuf>, Output) {
         let (endpoint, lab, resume, output) = self.between.parts(self.test);
         let endpoint = spec::Endpoint { burst: self.burst, spin: self.spin, ..endpoint };
-        let find = spec::EndpointFind::Transactions(spec::MostTransactions {
-            below: self.p99.or(self.below),
-            percentile: Some(self.percentile),
-            max: self.max,
-            min: self.min,
-            precision: Some(self.precision),
-            confirm: Some(self.confirm),
-        });
+        let mut find = self.find.0;
+        find.below = self.p99.or(find.below);
+        let find = spec::EndpointFind::Transactions(find);
         (spec::EndpointSearch { find, endpoint, lab }, resume, output)
     }
 }

@@ -115,29 +115,10 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("trial", "Measure", "goal floor retries warm-up"),
     ("search", "Rate", "rate cores"),
     ("send replay trial search", "Measure", "measure measure2"),
-    ("impair", "Expert", "fault-seed buffer"),
-    (
-        "endpoint",
-        "Traffic",
-        "rate duration bytes transactions parallel threads hold size request response burst family token-file",
-    ),
-    ("endpoint", "Measure", "warm-up confidence iterations connect-timeout"),
-    (
-        "endpoint",
-        "Expert",
-        "send-buffer receive-buffer remote-send-buffer remote-receive-buffer cork congestion pacing dscp mptcp method \
-         receive-method gso gro batch cores from device nodelay",
-    ),
-    (
-        "clone",
-        "Limits",
-        "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
-    ),
-    ("clone", "Expert", "vni tunnel-port test-address max-flows allow-public-target adopt ignore"),
 ];
 
 /// Options of the other groups that `-h` leaves out.
-const RARE: &str = "metrics-name cork batch";
+const RARE: &str = "metrics-name";
 
 /// Of which verbs (of all), which option, and what `-h` says of it.
 const BRIEF: &[(&str, &str, &str)] = &[
@@ -167,9 +148,6 @@ const BRIEF: &[(&str, &str, &str)] = &[
         "goal",
         "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas",
     ),
-    ("endpoint", "confidence", "Repeat until the mean is so sure: 99%,5%"),
-    ("endpoint", "rate", "Load of all connections together: 20ktps, 500mbps, 100kpps, 10kcps"),
-    ("endpoint", "size", "Bytes of a stream's message, or of a datagram (131072; 1472)"),
 ];
 
 /// What to read on, of each verb: pages of docs, then other verbs.

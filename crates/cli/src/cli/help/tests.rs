@@ -212,6 +212,18 @@ fn help_of_a_verb_is_what_the_verb_says_of_itself() {
 }
 
 #[test]
+fn searches_between_endpoints_say_of_their_options_what_they_are_there() {
+    let short = help("netdyno search socket-buffer -h");
+    for there in ["Bytes of a stream's message", "500mbps, 100kpps, 20ktps", "Pin threads here"] {
+        assert!(short.contains(there), "{there}: {short}");
+    }
+    // What other searches say of options of these names.
+    for elsewhere in ["Frame sizes with FCS", "new flows", "several cores"] {
+        assert!(!short.contains(elsewhere), "{elsewhere}: {short}");
+    }
+}
+
+#[test]
 fn short_help_has_no_half_of_a_sentence_with_a_parenthesis() {
     for (path, command) in all() {
         for arg in command.get_arguments() {
