@@ -250,7 +250,7 @@ pub enum Find {
 words! {
     /// How to search.
     Method {
-        /// Several goals at once, in few and mostly short trials (draft-ietf-bmwg-mlrsearch).
+        /// Several goals at once, in few and mostly short trials (RFC 9971).
         Mlrsearch = "mlrsearch",
         /// Halving, each trial of full length (RFC 2544).
         Bisect = "bisect",

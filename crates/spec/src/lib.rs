@@ -135,7 +135,3 @@ impl Job {
     }
 }
 
-/// Whether a member that says no by default is left out.
-fn no(given: &bool) -> bool {
-    !given
-}

@@ -10,7 +10,7 @@ pub struct Limits {
     /// Loss of the whole load, the sender's shortfall counted: at most (0 to 1).
     pub loss_ratio: f64,
     /// The sender's shortfall, at most, for a trial to say anything of the device; then it is no loss. Not set: whatever was
-    /// not sent is lost, as in draft-ietf-bmwg-mlrsearch.
+    /// not sent is lost, as in RFC 9971.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall_ratio: Option<f64>,
     /// Delays, at most.

@@ -70,7 +70,7 @@ impl<T: Settings> Args for Asked<T> {
 /// Its help: what it does, and in few words, if those are declared.
 fn helped(arg: Arg, text: &'static str, brief: Option<&'static str>, all: &'static [Member]) -> Arg {
     let text = wording::in_help(text, all).into_owned();
-    let text = text.strip_suffix('.').map(str::to_owned).unwrap_or(text);
+    let text = text.strip_suffix('.').filter(|text| !text.ends_with('.')).map(str::to_owned).unwrap_or(text);
     match brief {
         Some(brief) => arg.help(wording::in_help(brief, all).into_owned()).long_help(text),
         None => arg.help(text),
@@ -119,7 +119,7 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
 
 /// Takes what the setting takes, as it was typed.
 fn parser(setting: &'static Setting) -> ValueParser {
-    let (words, meanings) = ((setting.words)(), (setting.meanings)());
+    let words = (setting.words)();
     if !words.is_empty() {
         let mut meanings = (setting.meanings)().into_iter();
         let word = move |word: &'static str| {

@@ -74,7 +74,7 @@ words! {
 words! {
     /// How a bound is searched for.
     SearchMethod {
-        /// MLRsearch (draft-ietf-bmwg-mlrsearch), for several goals at once.
+        /// MLRsearch (RFC 9971), for several goals at once.
         Mlrsearch = "mlrsearch",
         /// By halving the range.
         Bisect = "bisect",

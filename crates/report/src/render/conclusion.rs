@@ -174,7 +174,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
                 let folder = page?.strip_suffix("/report.html")?;
                 Some(format!(
                     "Next: go on by netdyno search {} `.continue` {}.",
-                    units::printable(&search.kind.replace('_', "-")),
+                    units::printable(&search.kind.as_str().replace('_', "-")),
                     units::shell_word(folder)
                 ))
             });
@@ -246,7 +246,7 @@ mod tests {
     fn a_search_that_was_interrupted_names_the_line_that_goes_on() {
         let mut report = Report::new("search");
         report.result.search = Some(crate::data::search::SearchResult {
-            kind: "throughput".to_owned(),
+            kind: crate::data::search::SearchKind::Throughput,
             complete: false,
             ..Default::default()
         });

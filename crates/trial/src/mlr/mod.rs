@@ -1,5 +1,5 @@
 //! MLRsearch: the throughput of several goals at once, in as few and as short trials as possible
-//! (draft-ietf-bmwg-mlrsearch-15).
+//! (RFC 9971).
 //!
 //! ```text
 //!   trial at the greatest load --> a second where forwarding suggests --> a third beside it      (start)

@@ -1,6 +1,6 @@
 //! What is known of each load: how long trials there were good and bad, and what follows for a target.
 //!
-//! draft-ietf-bmwg-mlrsearch, "Load Classification". A load is a lower bound when even if all time that is still to be
+//! RFC 9971, "Load Classification". A load is a lower bound when even if all time that is still to be
 //! measured turned out bad it would be one; an upper bound when it is even if all turned out good; undecided between.
 
 use super::Target;

@@ -211,14 +211,14 @@ fn samples_that_are_missing_or_were_dropped_are_counted_for_each_source() {
 fn samples_that_come_late_are_neither_a_restart_nor_found_where_none_was_missing() {
     let mut source = Source::first(1_000, 0);
     // Of before the first one nobody knows whether it was missing.
-    assert!(!source.follow(998, 0).found);
-    assert_eq!(source.follow(1_100, 0), Step { missing: 99, ..Step::default() });
+    assert!(!source.follow(998, 0, None).found);
+    assert_eq!(source.follow(1_100, 0, None), Step { missing: 99, ..Step::default() });
     // Too late for what is remembered: it stays missing, and what follows goes on.
-    assert_eq!(source.follow(1_010, 0), Step::default());
-    assert_eq!(source.follow(1_101, 0), Step::default());
+    assert_eq!(source.follow(1_010, 0, None), Step::default());
+    assert_eq!(source.follow(1_101, 0, None), Step::default());
     // Many of them in a row are a source that began anew.
-    (1..=ROW).for_each(|number| assert_eq!(source.follow(number.into(), 0), Step::default()));
-    assert_eq!(source.follow(20, 0), Step { missing: 3, ..Step::default() });
+    (1..=ROW).for_each(|number| assert_eq!(source.follow(number.into(), 0, None), Step::default()));
+    assert_eq!(source.follow(20, 0, None), Step { missing: 3, ..Step::default() });
 }
 
 #[test]
