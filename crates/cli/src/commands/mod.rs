@@ -25,7 +25,6 @@ use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
 use crate::hints::Kind;
-use crate::output::conclude;
 use anyhow::Result;
 
 /// Runs what was asked for; returns the exit status.
