@@ -33,7 +33,9 @@ pub(super) fn word(
         let before = own.get(place.checked_sub(1)?).filter(|word| !word.starts_with('-'))?;
         return Some(format!("a packet's layers are one word, with / between them: '{before}/{typed}'"));
     }
-    if own.iter().any(|word| word == "--on" || word == "--lab") {
+    // An option without its dashes, or one whose like is there.
+    let there = ["--on", "--lab", "--between", "--listen"];
+    if foreign::nearly(command, typed).is_some() || own.iter().any(|word| there.contains(&word.as_str())) {
         return None;
     }
     match verb {
