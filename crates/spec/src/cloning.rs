@@ -89,7 +89,7 @@ pub struct Cloning {
     #[setting(value = "NUMBER", needs("client_addresses"), expert)]
     pub vni: Option<u32>,
     /// The tunnel's UDP port, as given to `netdyno clone return`. Default: 4789.
-    #[setting(value = "PORT", needs("client_addresses"), expert)]
+    #[setting(value = "PORT", least = 1, most = 65535, needs("client_addresses"), expert)]
     pub tunnel_port: Option<u16>,
     /// Connections to the target for each session: 4, 1.3 (a second one for three in ten). Default: 1.
     #[setting(value = "NUMBER")]

@@ -134,4 +134,3 @@ impl Job {
         of_kind!(self, job => job.runs_alone())
     }
 }
-

@@ -95,14 +95,14 @@ impl Setting {
     /// # Errors
     /// Why it is none.
     pub fn takes(&self, text: &OsStr) -> Result<(), String> {
-        (self.reads)(text)?;
+        // First, because a number without room in its type is read as none.
         let number = text.to_str().and_then(|text| text.parse::<u64>().ok());
         let (least, most) = self.bounds;
         let outside = |number: &u64| {
             least.is_some_and(|least| *number < least) || most.is_some_and(|most| *number > most)
         };
         match number.filter(outside) {
-            None => Ok(()),
+            None => (self.reads)(text),
             Some(number) => Err(match (least, most) {
                 (least, Some(most)) => format!("{number} is not in {}..={most}", least.unwrap_or(0)),
                 (least, None) => format!("{number} is not in {}..", least.unwrap_or(0)),
