@@ -160,7 +160,8 @@ mod tests {
     /// What is typed on a command line is known here and nowhere else.
     const CLIENTS: [&str; 2] = ["cli", "bench"];
     /// Options of other programs.
-    const OF_OTHERS: [&str; 3] = ["ss --xdp", "mount --bind", "cargo build --release --target wasm32-unknown-unknown"];
+    const OF_OTHERS: [&str; 3] =
+        ["ss --xdp", "mount --bind", "cargo build --release --target wasm32-unknown-unknown"];
 
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources") {

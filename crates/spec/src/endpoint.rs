@@ -396,7 +396,10 @@ pub struct EndpointServer {
     #[setting(expert)]
     pub mptcp: bool,
     /// Started as root, go on as this user once it listens. Default: nobody, and of a job in a file whoever started it; root stays root.
-    #[setting(value = "USER", brief = "Started as root, go on as this user once it listens. Default: nobody")]
+    #[setting(
+        value = "USER",
+        brief = "Started as root, go on as this user once it listens. Default: nobody"
+    )]
     pub user: Option<String>,
     /// Serve for this long. Default: until interrupted.
     #[setting(value = "TIME", heading = "Traffic")]

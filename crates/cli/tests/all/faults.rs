@@ -558,7 +558,7 @@ fn an_interrupt_is_the_proper_end_of_an_endless_run() {
 fn a_core_or_option_that_cannot_be_is_refused() {
     let net = Net::new();
     let send = "netdyno send ipv4/udp --on tx0 --topspeed --count 1";
-    net.run(format!("{send} --core 4095")).refused(&["CPU 4095 cannot send"]);
+    net.run(format!("{send} --core 1023")).refused(&["CPU 1023 cannot send"]);
     net.run(format!("{send} --catch-up 0.5")).refused(&["--catch-up"]);
     net.run("netdyno send ipv4/udp --on lo --rate 40% --count 1")
         .refused(&["the speed of this interface is not known"]);

@@ -48,6 +48,11 @@ const FRAMES: &[Frames] = &[
         Some(64_511),
         &[("tcp.dstport", 64_511), ("ip.dst", 1)],
     ),
+    ("flows10k.pcap", "udp && ip.src == 10.0.0.0/8", Some(10_000), &[("ip.src", 10_000)]),
+    ("gtpu.pcap", "gtp && tcp", Some(100), &[("gtp.teid", 10)]),
+    // As tshark counts them in the whole capture.
+    ("part.pcap", "frame.time_relative <= 100", Some(5_044), &[]),
+    ("scrambled.pcap", "frame", Some(14_261), &[]),
     // Three times the frames of smallFlows.pcap.
     ("longer.pcap", "frame", Some(3 * 14_261), &[]),
     ("edited.pcap", "eth.src == 02:00:00:00:00:0a && !(tcp.port == 80)", None, &[("eth.src", 1)]),
