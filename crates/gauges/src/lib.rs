@@ -112,3 +112,9 @@ impl Gauges {
         Ok(())
     }
 }
+
+/// Onlookers' threads give way to those that send, where both want a core.
+pub(crate) fn give_way() {
+    // Of the calling thread (setpriority(2)). Where it cannot be, looking on costs more.
+    let _ = rustix::process::nice(10);
+}

@@ -3,7 +3,7 @@
 //! A thread of its own writes. While the reader keeps it waiting no moment is written, and the next that is, is the newest:
 //! a slow reader has fewer lines, and the run is no slower.
 
-use crate::screen::give_way;
+use crate::give_way;
 use snapshot::{Board, Snapshot, line};
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -26,7 +26,7 @@ pub enum Typed {
     /// Meter an interface or captures by flows, and export their records: NetFlow v5, v9, IPFIX.
     Probe(Box<Declared<spec::Probe>>),
     /// Receive flow records (NetFlow v5, v9, IPFIX, sFlow v5), check what is missing, and write them.
-    Collect(Collect),
+    Collect(Box<Collect>),
     /// Copy live TCP sessions onto a test server: what clients say to one server is said to another one, too.
     Clone(Box<Clone>),
     /// Test between two hosts over their own TCP and UDP: streams, transactions, latency under load.

@@ -82,7 +82,7 @@ impl Drop for Server {
 }
 
 fn serve(listener: &TcpListener, over: &OwnedFd, shown: &Arc<Shown>) {
-    crate::screen::give_way();
+    crate::give_way();
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(over, PollFlags::IN)];

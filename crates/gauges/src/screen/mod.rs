@@ -148,14 +148,8 @@ fn manner() -> Manner {
     }
 }
 
-/// Onlookers' threads give way to those that send, where both want a core.
-pub(crate) fn give_way() {
-    // Of the calling thread (setpriority(2)). Where it cannot be, looking on costs more.
-    let _ = rustix::process::nice(10);
-}
-
 fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals) -> io::Result<()> {
-    give_way();
+    crate::give_way();
     let mut terminal = Terminal::new(CrosstermBackend::new(stderr()))?;
     let manner = manner();
     let mut view = View::default();

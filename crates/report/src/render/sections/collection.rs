@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(Exported::default().none_missing(), None, "nothing came");
         // Behind a restart the numbers begin anew.
         for other in [
-            Exported { missing_records: 1, ..whole.clone() },
-            Exported { missing_messages: 1, ..whole.clone() },
-            Exported { restarts: 1, ..whole.clone() },
+            Exported { missing_records: 1, ..whole },
+            Exported { missing_messages: 1, ..whole },
+            Exported { restarts: 1, ..whole },
             Exported { uncounted_records: 1, ..whole },
         ] {
             assert_eq!(other.none_missing(), None, "{other:?}");

@@ -56,21 +56,21 @@ impl Tested<'_> {
 /// One of the searches.
 enum Sought {
     Sweep(Sweep),
-    Climb(Climb),
+    Climb(Box<Climb>),
 }
 
 impl Sought {
     fn of(tested: &Tested<'_>) -> Sought {
         match &tested.job.find {
             EndpointFind::SocketBuffer(find) => Sought::Sweep(sweep::plan(find, tested)),
-            EndpointFind::Transactions(find) => Sought::Climb(climb::plan(find, tested)),
+            EndpointFind::Transactions(find) => Sought::Climb(Box::new(climb::plan(find, tested))),
         }
     }
 
     fn search(&self) -> &dyn Search {
         match self {
             Sought::Sweep(sweep) => sweep,
-            Sought::Climb(climb) => climb,
+            Sought::Climb(climb) => climb.as_ref(),
         }
     }
 
