@@ -7,14 +7,14 @@ pub use ::report::{
     Achieved, Adjustment, Bucket, BufferPoint, Capture, CatchUp, Cause, Change, Choice, Cloned,
     ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise, ClonedPlace,
     ClonedSent, ClonedSessions, Code, Collection, Collector, Conversation, Core, Datagrams, DelayVariation,
-    Departures, Distribution, Endpoint, EndpointEnd, EndpointInterval, EndpointMemory, EndpointSearch,
-    EndpointStage, EndpointStream, EndpointTrial, EndpointVerdict, Environment, Exact, Exported, Exporter,
-    FlowKind, FlowProfile, Flows, HardwareStamps, HostCounter, Impaired, Interface, InterfaceCounters,
-    Interval, L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent, Loss, Metering, NotTaken, Note,
-    Opening, Pacing, Passage, PortResult, QueueCounters, Reflection, Repeated, Report, RequestedRate,
-    Resolved, Rx, RxInterface, Said, Sentence, Served, Severity, SocketBufferFound, Source, Stopped, Stream,
-    Totals, Transactions, TransactionsFound, Tx, TxInterface, UnderLoad, Verdict, Warnings, Witness, Words,
-    Written,
+    Departures, Distribution, Endpoint, EndpointCounts, EndpointEnd, EndpointInterval, EndpointMemory,
+    EndpointSearch, EndpointSearchKind, EndpointStage, EndpointStream, EndpointTrial, EndpointVerdict,
+    Environment, Exact, Exported, Exporter, FlowKind, FlowProfile, Flows, HardwareStamps, HostCounter,
+    Impaired, Interface, InterfaceCounters, Interval, L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent,
+    Loss, Metering, NotTaken, Note, Opening, Pacing, Passage, PortResult, QueueCounters, Reflection,
+    Repeated, Report, RequestedRate, Resolved, Rx, RxInterface, Said, Sentence, Served, Severity,
+    SocketBufferFound, Source, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface,
+    UnderLoad, Verdict, Warnings, Witness, Words, Written,
 };
 
 #[doc(inline)]
@@ -36,8 +36,9 @@ pub mod causes {
 pub mod search {
     #[doc(inline)]
     pub use ::report::search::{
-        Bounds, BurstFound, Floor, FloorOf, FlowTrial, FlowsFound, LatencyAt, LossAt, Part, SearchResult,
-        SizeResult, Spread, Stage, Throughput, Trial, TrialLatency, TrialVerdict, Unfinished,
+        Bounds, BurstFound, Floor, FloorOf, FlowTrial, FlowsFound, GoalOutcome, GoalResult, LatencyAt,
+        LossAt, Part, SearchAxis, SearchKind, SearchMethod, SearchResult, SizeResult, Spread, Stage,
+        Throughput, Trial, TrialLatency, TrialVerdict, Unfinished,
     };
 }
 

@@ -18,5 +18,5 @@ pub use ::spec::{
 /// The settings of each kind as a table ([`Job::SETTINGS`]): what a client offers to its users, with texts, ranges and defaults.
 pub mod setting {
     #[doc(inline)]
-    pub use ::spec::setting::{Member, Setting, Shape, each, named};
+    pub use ::spec::setting::{Member, Setting, Shape, Shorthand, each, named};
 }

@@ -161,9 +161,9 @@ mod tests {
         };
         assert_eq!((job.catch_up, job.spin, job.round_trip), (Some(2.0), true, true));
         assert_eq!(job.cores.map(|cores| cores.text().to_owned()), Some("4".to_owned()));
-        let error = read("cach_up: 2").expect_err("no such member").to_string();
+        let error = read("catchup: 2").expect_err("no such member").to_string();
         assert!(
-            error.contains("there is no member `cach_up`") && error.contains("did you mean `catch_up`"),
+            error.contains("there is no member `catchup`") && error.contains("did you mean `catch_up`"),
             "{error}"
         );
         for name in

@@ -70,7 +70,7 @@ impl Member {
     }
 
     /// Waits until all others have come as far, have left, or `stop` is set. A stage may be met again.
-    pub fn meet(&self, stage: Stage, stop: &AtomicBool) {
+    pub(crate) fn meet(&self, stage: Stage, stop: &AtomicBool) {
         if stage > self.last {
             return;
         }
