@@ -79,7 +79,7 @@ fn typed(text: &str) -> Cow<'_, str> {
 /// How a setting among these is typed; with a value (`rate: top`), how that is.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
     let (path, value) = path.split_once(": ").map_or((path, None), |(path, value)| (path, Some(value)));
-    let setting = setting::named(members, path).filter(|setting| setting.typed)?;
+    let setting = setting::named(members, path)?;
     let shorthand = setting.shorthands.iter().find(|shorthand| Some(shorthand.means) == value);
     let first = setting.shorthands.first().filter(|_| value.is_none());
     match (shorthand, setting.option, value) {

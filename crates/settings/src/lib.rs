@@ -7,7 +7,7 @@
 //! In `#[setting(...)]`:
 //!
 //! - `option = "meter"`: the long option, where it is not the member's name with dashes; `short = 'T'`; `alias = "seed"`.
-//! - `typed_by_place`: it has no option, but stands by itself. `typed_otherwise`: on a command line it follows from something else.
+//! - `typed_by_place`: it has no option, but stands by itself.
 //! - `value = "HOW"`: what its value is called.
 //! - `default = "auto"`: what it is if nothing is said; in help, and in the schema, of what is no `Option` by the type's own `Default`.
 //! - `heading = "Measure"`, `expert`, `rare`: where help shows it; `brief = "..."`: what `-h` says in the place of the first sentence.
@@ -161,7 +161,6 @@ struct Said {
     needs: Vec<String>,
     reads: Option<Path>,
     by_place: bool,
-    otherwise: bool,
     expert: bool,
     rare: bool,
     hyphens: bool,
@@ -202,7 +201,6 @@ impl Said {
                     "other_word" => said.other_words.push(text()?),
                     "comma" => said.comma = true,
                     "typed_by_place" => said.by_place = true,
-                    "typed_otherwise" => said.otherwise = true,
                     "expert" => said.expert = true,
                     "rare" => said.rare = true,
                     "hyphens" => said.hyphens = true,
@@ -325,8 +323,7 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
         let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
         quote! { (#other, #word) }
     });
-    let typed = !said.otherwise;
-    let option = match (&said.option, said.by_place || said.otherwise || said.unnamed) {
+    let option = match (&said.option, said.by_place || said.unnamed) {
         (_, true) => None,
         (Some(option), _) => Some(option.clone()),
         (None, _) => Some(name.replace('_', "-")),
@@ -345,7 +342,6 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
     quote! {
         crate::setting::Member::One(&crate::setting::Setting {
             name: #name,
-            typed: #typed,
             option: #option,
             short: #short,
             aliases: &[#(#aliases),*],

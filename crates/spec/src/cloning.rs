@@ -51,7 +51,7 @@ words! {
 #[settings]
 pub struct Cloning {
     /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
-    #[setting(typed_otherwise)]
+    #[setting(apart)]
     pub on: Option<String>,
     /// How frames come from the interface: packet-socket (with any kernel), ring-buffer (programs at traffic control and a BPF ring
     /// buffer, Linux 6.6: sessions are chosen before anything is copied).

@@ -10,8 +10,6 @@ use std::path::PathBuf;
 pub struct Setting {
     /// Its name in its struct.
     pub name: &'static str,
-    /// Whether it is typed on a command line by itself; else it follows there from something else.
-    pub typed: bool,
     /// Its name on a command line; none of what stands there by its place.
     pub option: Option<&'static str>,
     /// Its letter there.
@@ -87,7 +85,7 @@ impl Setting {
 
     /// Whether a command line has it as an option, or by its place, beside its shorthands.
     pub fn is_typed(&self) -> bool {
-        self.typed && (self.option.is_some() || self.shorthands.is_empty())
+        self.option.is_some() || self.shorthands.is_empty()
     }
 
     /// Whether a text is one of its values, within its bounds.

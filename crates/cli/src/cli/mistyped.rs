@@ -17,6 +17,7 @@ const OF_CAPTURES: [&str; 4] = ["replay", "info", "edit", "live"];
 const ENDPOINT_LAB: &str = "netdyno lab --addresses -- sh -c 'ip netns exec receiver netdyno endpoint serve --quiet & sleep 0.3; netdyno \
     endpoint TEST 198.18.0.2 --duration 1s; kill $!'";
 
+const GOAL: &str = "what a trial has to keep to pass is --goal loss=SHARE";
 const ANONYMOUS: &str =
     "addresses are scrambled by --scramble-ip SEED and --scramble-mac SEED (docs/editing.md); payloads stay";
 const MANY_FLOWS: &str = "how many flows and frames it has is its profile's; so many of one kind are written by `netdyno craft \
@@ -141,17 +142,17 @@ const CALLED: &[(&[&str], &str, &str)] = &[
         "--duration",
         "how long it lasts is its profile's; `netdyno replay small.pcap --write part.pcap --duration TIME` keeps a part",
     ),
-    (&["search throughput"], "--loss-tolerance", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--tolerance", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--allowed-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--loss-ratio", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--frame-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--loss-tolerance", GOAL),
+    (&["search throughput"], "--tolerance", GOAL),
+    (&["search throughput"], "--allowed-loss", GOAL),
+    (&["search throughput"], "--loss-ratio", GOAL),
+    (&["search throughput"], "--frame-loss", GOAL),
     (&["search throughput"], "--resolution", "how near it has to come is --precision SHARE"),
     (&["search throughput"], "--accuracy", "how near it has to come is --precision SHARE"),
-    (&["search throughput"], "--loss", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--acceptable-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--pdr", "what a trial has to keep to pass is --goal loss=SHARE"),
-    (&["search throughput"], "--max-loss", "what a trial has to keep to pass is --goal loss=SHARE"),
+    (&["search throughput"], "--loss", GOAL),
+    (&["search throughput"], "--acceptable-loss", GOAL),
+    (&["search throughput"], "--pdr", GOAL),
+    (&["search throughput"], "--max-loss", GOAL),
     // iperf3's and netperf's.
     (
         &["endpoint"],
