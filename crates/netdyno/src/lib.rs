@@ -92,6 +92,7 @@
 //! | `custom_source` | frames of an iterator |
 //! | `observer` | looking at a job while it runs, and changing it |
 //! | `two_jobs` | two jobs that begin together |
+//! | `iperf3` | a test of iperf3's protocol between the two hosts of a lab |
 //! | `edit_capture` | a capture written, edited and read; consent |
 //!
 //! # Features

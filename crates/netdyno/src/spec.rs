@@ -4,15 +4,15 @@
 
 #[doc(inline)]
 pub use ::spec::{
-    Adopt, Answers, Axis, BadFile, Bench, Bridge, BridgeEngine, Buffers, Burst, Capture, ClickHouse, Clock,
-    CloneCapture, ClonePace, Cloning, Collect, Confidence, Consent, Contradiction, Cores, Direction, Dut,
-    Edits, Endpoint, EndpointFind, EndpointRate, EndpointSearch, EndpointServer, EndpointTest, Engine, Event,
-    ExportFormat, Family, Faults, File, Find, Finding, FixLength, Flow, FlowDirection, Flows, How, Impair,
-    Job, Kafka, KafkaKey, KeyOrder, Lab, Latency, Link, Live, Loss, LossCurve, Measure, Meter, Method,
-    MostTransactions, Needless, NotGiven, NotText, Oversize, PartitionBy, Pattern, Plugin, Port, Probe,
-    Quantity, Ratio, ReceiveMethod, Recovery, Reflect, Replay, Reset, SCHEMA, Search, Send, SendMethod,
-    Server, Share, Side, Sign, Soak, SocketBuffer, Stamps, TCP, Through, Throughput, Timestamps, Timing,
-    Trial, UnderTest, VlanKind, Written,
+    Adopt, Answers, Axis, BadFile, Bench, BitRate, Bridge, BridgeEngine, Buffers, Burst, Capture, ClickHouse,
+    Clock, CloneCapture, ClonePace, Cloning, Collect, Confidence, Consent, Contradiction, Cores, Direction,
+    Dut, Edits, Endpoint, EndpointFind, EndpointRate, EndpointSearch, EndpointServer, EndpointTest, Engine,
+    Event, ExportFormat, Family, Faults, File, Find, Finding, FixLength, Flow, FlowDirection, Flows, How,
+    Impair, Iperf3, Iperf3Server, Job, Kafka, KafkaKey, KeepAlive, KeyOrder, Lab, Latency, Link, Live, Loss,
+    LossCurve, Measure, Meter, Method, MostTransactions, Needless, Netperf, Netserver, NotGiven, NotText,
+    Oversize, PartitionBy, Pattern, Plugin, Port, Probe, Quantity, Ratio, ReceiveMethod, Recovery, Reflect,
+    Replay, Reset, SCHEMA, Search, Send, SendMethod, Server, Share, Side, Sign, Soak, SocketBuffer, Stamps,
+    TCP, Through, Throughput, TimeOrZero, Timestamps, Timing, Trial, UnderTest, VlanKind, Written,
 };
 
 /// The settings of each kind as a table ([`Job::SETTINGS`]): what a client offers to its users, with texts, ranges and defaults.

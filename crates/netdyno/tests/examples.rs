@@ -63,6 +63,14 @@ fn two_jobs() {
 }
 
 #[test]
+fn iperf3() {
+    assert_eq!(
+        printed("iperf3"),
+        "sent: 8000000 bytes, received: Some(8000000)\nthe server: 1 test, 8000000 bytes, 0 broken\n"
+    );
+}
+
+#[test]
 fn edit_capture() {
     assert_eq!(printed("edit_capture"), "VLAN 7\nfrom 172.16.0.1\n100 packets\n");
 }

@@ -151,13 +151,29 @@ mod tests {
     use crate::{Bench, Find, Reset, Search};
     use std::ffi::OsStr;
 
+    /// Of each setting one of these is a value.
+    const VALUES: [&str; 13] = [
+        "1",
+        "true",
+        "300",
+        "a",
+        "1s",
+        "5pps",
+        "50%",
+        "2x",
+        "02:00:00:00:00:01",
+        "192.0.2.1",
+        "5mbps",
+        "99%,5%",
+        "3",
+    ];
+
     /// Holds of each setting of such a job that the job asks for consent with it if, and only if, that is declared.
     fn holds<T: Settings>(kind: &str, job: impl Fn(T) -> Job) -> usize {
         let mut asked = 0;
         each(T::MEMBERS, &mut |path, setting| {
             let words = (setting.words)().into_iter();
-            let mut values =
-                words.chain(["1", "true", "300", "a", "1s", "5pps", "50%", "2x", "02:00:00:00:00:01"]);
+            let mut values = words.chain(VALUES);
             let value = values.find(|value| setting.takes(OsStr::new(value)).is_ok());
             let value = value.unwrap_or_else(|| panic!("{kind}: {path}: no value"));
             let mut settings = T::default();
@@ -183,6 +199,10 @@ mod tests {
             holds("probe", |job: crate::Probe| job.into()),
             holds("collect", |job: crate::Collect| job.into()),
             holds("trial", |job: crate::Trial| job.into()),
+            holds("iperf3", |job: crate::Iperf3| job.into()),
+            holds("iperf3-server", |job: crate::Iperf3Server| job.into()),
+            holds("netperf", |job: crate::Netperf| job.into()),
+            holds("netserver", |job: crate::Netserver| job.into()),
             holds("search", |job: Search| job.into()),
             holds("throughput", find(Find::Throughput)),
             holds("latency", find(Find::Latency)),
@@ -193,7 +213,7 @@ mod tests {
             holds("soak", find(Find::Soak)),
             holds("flows", find(Find::Flows)),
         ];
-        assert_eq!(asked, [2, 3, 2, 1, 1, 2, 4, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1]);
+        assert_eq!(asked, [2, 3, 2, 1, 1, 2, 4, 1, 2, 1, 3, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1]);
     }
 
     fn reset(command: Option<&str>, yes_disrupt: &[&str]) -> Job {
@@ -268,9 +288,11 @@ mod tests {
     const REACHES: &[(&str, Reach)] = &[
         ("password_file", Reach::Secret),
         ("token_file", Reach::Secret),
+        ("passphrase_file", Reach::Secret),
         ("key", Reach::Secret),
         ("url", Reach::Address),
         ("brokers", Reach::Address),
+        ("data_host", Reach::Address),
         ("export", Reach::Address),
         ("host", Reach::Address),
         ("to", Reach::Address),
@@ -280,6 +302,7 @@ mod tests {
         ("command", Reach::Command),
         ("source_prefix", Reach::Prefix),
         ("back", Reach::Interface),
+        ("bind_dev", Reach::Interface),
         ("between", Reach::Interface),
         ("device", Reach::Interface),
         ("measure", Reach::Interface),
@@ -289,13 +312,14 @@ mod tests {
         ("capture", Reach::Parsed),
         ("captures", Reach::Parsed),
         ("stop_file", Reach::Parsed),
+        ("bind", Reach::Listens),
         ("collect", Reach::Listens),
         ("listen", Reach::Listens),
     ];
 
     const WORDS: &str = "size what table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
         dscp from corrupt duplicate flap freeze loss reorder reorder_by goals sides exclude include template ignore server test_address \
-        floor goal topic name sha256 version";
+        floor goal topic name sha256 version remote_congestion data_from";
 
     fn reach(setting: &str) -> Option<Reach> {
         let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);
@@ -346,6 +370,11 @@ mod tests {
             ("token_file", "kind: endpoint, host: a, token_file: /etc/shadow"),
             ("token_file", "kind: endpoint-server, listen: ['127.0.0.1:1'], token_file: /etc/shadow"),
             ("host", "kind: endpoint, host: 'unix:/run/docker.sock'"),
+            ("host", "kind: iperf3, host: 192.0.2.1"),
+            ("host", "kind: netperf, host: 192.0.2.1"),
+            ("data_host", "kind: netperf, host: a, data_host: 192.0.2.1"),
+            ("passphrase_file", "kind: netserver, passphrase_file: /etc/shadow"),
+            ("passphrase_file", "kind: netperf, host: a, passphrase_file: /etc/shadow"),
             ("export", "kind: probe, captures: [a.pcap], export: ['192.0.2.1:2055']"),
             (
                 "key",

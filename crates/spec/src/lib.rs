@@ -22,10 +22,12 @@ mod endpoint;
 mod endpoint_search;
 mod file;
 mod flows;
+mod iperf3;
 mod kind;
 mod listen;
 mod live;
 mod middle;
+mod netperf;
 mod parts;
 mod plugin;
 mod probe;
@@ -52,10 +54,12 @@ pub use endpoint_search::{Buffers, EndpointFind, EndpointSearch, MostTransaction
 pub use file::schema;
 pub use file::{BadFile, File, NotText, SCHEMA};
 pub use flows::{Flows, KeyOrder, UnderTest};
+pub use iperf3::{BitRate, Iperf3, Iperf3Server, KeepAlive, TimeOrZero};
 pub use kind::Kind;
 pub use listen::{Capture, Clock, Event, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
+pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
@@ -98,6 +102,14 @@ kinds! { ($)
     "trial" Trial,
     /// What the device can do.
     "search" Search,
+    /// A test with a server of iperf3's protocol.
+    "iperf3" Iperf3,
+    /// A server of iperf3's protocol.
+    "iperf3-server" Iperf3Server,
+    /// A test with a server of netperf's protocol.
+    "netperf" Netperf,
+    /// A server of netperf's protocol.
+    "netserver" Netserver,
 }
 
 impl Job {

@@ -135,6 +135,43 @@ parts! { ($)
         pub floor: Option<String>,
     }
 
+    /// What a client and a server of iperf3's protocol have alike: sockets of this host, and what is told meanwhile.
+    iperf3_side {
+        /// The server's port, for TCP and UDP. Default: 5201.
+        #[setting(value = "PORT", least = 1, heading = "Traffic")]
+        pub port: Option<u16>,
+        /// Own address. Default: any.
+        #[setting(value = "ADDR", heading = "Traffic")]
+        pub bind: Option<std::net::IpAddr>,
+        /// Own interface (SO_BINDTODEVICE).
+        #[setting(value = "IFACE", expert)]
+        pub bind_dev: Option<String>,
+        /// Only this Internet protocol: 4 or 6.
+        #[setting(value = "VERSION", default = "any", heading = "Traffic")]
+        pub family: crate::Family,
+        /// Multipath TCP.
+        #[setting(expert)]
+        pub mptcp: bool,
+        /// The core of this end.
+        #[setting(value = "CPU", expert)]
+        pub affinity: Option<u32>,
+        /// Time from one interval of the result to the next, 100ms to 60s; 0: one for all. Default: 1s.
+        #[setting(value = "TIME", heading = "Measure")]
+        pub interval: Option<crate::Written<crate::TimeOrZero>>,
+        /// A file that is sent where this end sends, and written where it receives.
+        #[setting(value = "FILE", consent, expert)]
+        pub file: Option<std::path::PathBuf>,
+        /// End a test when no data has come for so long. Default: 120s.
+        #[setting(value = "TIME", expert)]
+        pub rcv_timeout: Option<crate::Written<std::time::Duration>>,
+        /// End a connection whose data has not been acknowledged for so long.
+        #[setting(value = "TIME", expert)]
+        pub snd_timeout: Option<crate::Written<crate::TimeOrZero>>,
+        /// Ask the control connection's peer whether it is still there (SO_KEEPALIVE).
+        #[setting(value = "IDLE/INTV/CNT", expert)]
+        pub cntl_ka: Option<crate::Written<crate::KeepAlive>>,
+    }
+
     /// What needs consent.
     disrupting {
         /// Yes, use this interface, for sending or for `.measure`, although it carries the default route or your login, or (for

@@ -55,6 +55,45 @@ impl<T> Written<T> {
     }
 }
 
+impl From<u64> for Written<u64> {
+    fn from(count: u64) -> Written<u64> {
+        Written::of(count.to_string(), count)
+    }
+}
+
+impl From<Duration> for Written<Duration> {
+    fn from(time: Duration) -> Written<Duration> {
+        Written::of(time_in_words(time), time)
+    }
+}
+
+impl From<crate::TimeOrZero> for Written<crate::TimeOrZero> {
+    fn from(time: crate::TimeOrZero) -> Written<crate::TimeOrZero> {
+        Written::of(time_in_words(time.0), time)
+    }
+}
+
+impl From<crate::BitRate> for Written<crate::BitRate> {
+    fn from(rate: crate::BitRate) -> Written<crate::BitRate> {
+        Written::of(format!("{}bps", rate.0), rate)
+    }
+}
+
+impl From<crate::Confidence> for Written<crate::Confidence> {
+    fn from(sure: crate::Confidence) -> Written<crate::Confidence> {
+        Written::of(format!("{}%,{}%", sure.level * 100.0, sure.width * 100.0), sure)
+    }
+}
+
+/// A time in the largest of the units that it is a whole number of.
+fn time_in_words(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let whole = units.into_iter().find(|(_, each)| ns.is_multiple_of(*each));
+    let (unit, each) = whole.unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / each)
+}
+
 /// In no words: what stands where nothing was said yet.
 impl<T: Default> Default for Written<T> {
     fn default() -> Written<T> {

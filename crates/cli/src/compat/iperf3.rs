@@ -9,18 +9,23 @@ mod auth;
 mod show;
 
 use super::refuse;
-use crate::client::Signals;
+use crate::cli::Output;
+use crate::client::{Line, Signals, attend};
 use crate::output::{note, print};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use endpoint::iperf3::{PORT, VERSION, text, units::Format};
+use job::Session;
+use job::kinds::iperf3::{self, Beside};
 use report::units;
 use show::{Shown, Sink, Style};
+use spec::Job;
 use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use transport::iperf3::{Client, Failure, Server, Show};
+use transport::iperf3::{Failure, Show};
 
 /// iperf3's options, as they are. docs/from-iperf3.md says what differs.
 #[derive(Debug, Args)]
@@ -134,12 +139,6 @@ fn version() -> String {
     format!("iperf {VERSION} (netdyno {})", env!("CARGO_PKG_VERSION"))
 }
 
-fn system() -> String {
-    let name = rustix::system::uname();
-    let words = [name.sysname(), name.nodename(), name.release(), name.version(), name.machine()];
-    words.map(|word| word.to_string_lossy()).join(" ")
-}
-
 impl Iperf3 {
     fn style(&self) -> Result<Style> {
         let format = match &self.format {
@@ -181,7 +180,7 @@ impl Iperf3 {
 /// Runs `netdyno iperf3`; returns the exit status.
 pub fn run(args: &Iperf3) -> Result<u8> {
     if args.version {
-        print(&format!("{}\n{}\n", version(), system()))?;
+        print(&format!("{}\n{}\n", version(), iperf3::system()))?;
         return Ok(0);
     }
     args.check()?;
@@ -192,39 +191,43 @@ pub fn run(args: &Iperf3) -> Result<u8> {
     let style = args.style()?;
     let _pid = args.pidfile.as_deref().map(super::Pid::write).transpose()?;
     let sink = Arc::new(args.sink(&signals)?);
-    if args.server {
-        let server = asked::server(args, &signals, system())?;
-        serve(args, server, style, &sink)
-    } else {
-        let client = asked::client(args, &signals, system())?;
-        Ok(ask(&client, style, &sink))
-    }
+    if args.server { serve(args, style, &sink, &signals) } else { ask(args, style, &sink, &signals) }
+}
+
+/// Nothing of what a job says is printed but what iperf3 prints.
+fn silent() -> Output {
+    Output { quiet: true, ..Output::default() }
 }
 
 /// A client: 0 if the test came to its end, or was ended by a signal, as iperf3 has it.
-fn ask(client: &Client, style: Style, sink: &Arc<Sink>) -> u8 {
-    let mut shown = Shown::new(Arc::clone(sink), style, &version(), &client.system);
-    match client.run(&mut shown) {
-        Ok(()) => {
-            if matches!(style, Style::Text { .. }) {
-                sink.lines(client.params.title.as_deref(), text::Text::done());
+fn ask(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Result<u8> {
+    let (job, words) = asked::client(args)?;
+    let (sink, title) = (Arc::clone(sink), words.title.clone());
+    let session = signals.session(Job::from(job.clone()).asks(), None);
+    let failed = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&failed);
+    let run = move |session: Session| {
+        let mut shown = Shown::new(Arc::clone(&sink), style, &version(), &iperf3::system());
+        let ended = iperf3::test(&job, words, &mut shown, &session)?;
+        let is_text = matches!(style, Style::Text { .. });
+        match ended.done {
+            Ok(()) if is_text => sink.lines(title.as_deref(), text::Text::done()),
+            Ok(()) => {}
+            Err(Failure::Interrupted) => shown.error("interrupt - the client has terminated"),
+            Err(Failure::Error(error)) => {
+                let prefix = if is_text { "error - " } else { "" };
+                shown.error(&format!("{prefix}{error}"));
+                fails.store(true, Relaxed);
             }
-            0
         }
-        Err(Failure::Interrupted) => {
-            shown.error("interrupt - the client has terminated");
-            0
-        }
-        Err(Failure::Error(error)) => {
-            let prefix = if matches!(style, Style::Text { .. }) { "error - " } else { "" };
-            shown.error(&format!("{prefix}{error}"));
-            1
-        }
-    }
+        Ok(ended.report)
+    };
+    attend(&silent(), Line::Not, session, |session| job::spawn(session, run))?;
+    Ok(u8::from(failed.load(Relaxed)))
 }
 
-fn serve(args: &Iperf3, server: Server, style: Style, sink: &Arc<Sink>) -> Result<u8> {
-    let (system, stop) = (server.system.clone(), Arc::clone(&server.stop));
+fn serve(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Result<u8> {
+    let (job, check) = (asked::server(args)?, asked::check(args)?);
     let text = match style {
         Style::Text { format, verbose } => Some(text::Text::new(format, verbose)),
         _ => None,
@@ -233,14 +236,16 @@ fn serve(args: &Iperf3, server: Server, style: Style, sink: &Arc<Sink>) -> Resul
         note("-D: it stays in the foreground: run it by systemd, or with & behind it");
     }
     if let Some(text) = &text {
-        sink.write(&text.program(&version(), &system));
+        sink.write(&text.program(&version(), &iperf3::system()));
     }
-    let port = server.port;
     let news = {
-        let (sink, version) = (Arc::clone(sink), version());
-        move || -> Box<dyn Show> { Box::new(Shown::new(Arc::clone(&sink), style, &version, &system)) }
+        let sink = Arc::clone(sink);
+        move || -> Box<dyn Show> {
+            Box::new(Shown::new(Arc::clone(&sink), style, &version(), &iperf3::system()))
+        }
     };
-    let listening = |number: u64| {
+    let (port, sink) = (args.port, Arc::clone(sink));
+    let listening = move |number: u64| {
         if text.is_some() {
             sink.lines(None, &text::listening(port, number));
         }
@@ -255,14 +260,23 @@ fn serve(args: &Iperf3, server: Server, style: Style, sink: &Arc<Sink>) -> Resul
     } else {
         None
     };
-    let bound = || super::leave_root(stays);
-    let well = server.serve(&news, &bound, &listening).map_err(|error| anyhow::anyhow!("{error}"))?;
-    if stop.load(Relaxed) {
+    let bound = Box::new(move || super::leave_root(stays));
+    let beside = Beside { news: Box::new(news), bound, listening: Box::new(listening), check };
+    let session = signals.session(Job::from(job.clone()).asks(), None);
+    let failed = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&failed);
+    let run = move |session: Session| {
+        let (report, well) = iperf3::serve(&job, beside, &session)?;
+        fails.store(!well, Relaxed);
+        Ok(report)
+    };
+    attend(&silent(), Line::Not, session, |session| job::spawn(session, run))?;
+    if signals.stop.load(Relaxed) {
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
             b"iperf3: interrupt - the server has terminated\n",
         );
         return Ok(0);
     }
-    Ok(u8::from(!well))
+    Ok(u8::from(failed.load(Relaxed)))
 }

@@ -2,22 +2,21 @@
 
 use super::netperf::words::{Getopt, family, pair_explicit, size};
 use super::netperf::{help, texts};
-use crate::client::Signals;
+use crate::cli::Output;
+use crate::client::{Line, Signals, attend};
 use crate::output::{note, print};
 use anyhow::{Context, Result, bail};
 use endpoint::netperf::PORT;
 use endpoint::netperf::plan::{Plan, Shape, Transport};
+use job::Session;
+use job::kinds::netserver::{self, Beside, TESTS};
 use report::units::printable;
+use spec::{Consent, Family, Netserver};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use transport::netperf::server::{Event, Serving, serve};
-use transport::phase::Stop;
+use transport::netperf::server::Event;
 
 const OPTIONS: &str = "DdfhL:n:Np:v:VZ:46";
-/// Tests at once.
-const TESTS: u64 = 256;
-/// Bytes of all tests' buffers together.
-const MEMORY: u64 = 1 << 30;
 
 /// Runs `netdyno netserver` with the words that follow its name; returns the exit status.
 pub fn run(words: &[OsString]) -> Result<u8> {
@@ -56,11 +55,26 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     if !foreground {
         note("it stays in the foreground: run it by systemd, or with & behind it");
     }
-    let at = addresses(host.as_deref(), port, v6)?;
-    let stop = Stop::from(Signals::at_once()?.stop);
-    let v6_only = v6 == Some(true);
-    let serving = Serving { at, passphrase, serial, tests: TESTS, memory: MEMORY, v6_only };
-    serve(&serving, &stop, &|| super::leave_root(None), &|event| tell(&event, level))?;
+    let job = Netserver {
+        listen: addresses(host.as_deref(), port, v6)?.iter().map(ToString::to_string).collect(),
+        family: match v6 {
+            None => Family::Any,
+            Some(false) => Family::V4,
+            Some(true) => Family::V6,
+        },
+        serial,
+        ..Netserver::default()
+    };
+    let beside = Beside {
+        passphrase,
+        bound: Box::new(|| super::leave_root(None)),
+        tell: Box::new(move |event| tell(event, level)),
+    };
+    // Nothing of what a job says is printed but what netserver prints.
+    let silent = Output { quiet: true, ..Output::default() };
+    let session = Signals::at_once()?.session(Consent::default(), None);
+    let run = move |session: Session| netserver::serve(&job, beside, &session);
+    attend(&silent, Line::Not, session, |session| job::spawn(session, run))?;
     Ok(0)
 }
 

@@ -430,3 +430,35 @@ fn what_is_not_there_is_refused_by_name() {
         run(format!("netdyno iperf3 {line}")).with(2);
     }
 }
+
+/// iperf3 itself is the judge of both roles.
+#[test]
+fn jobs_of_a_file_test_with_iperf3_and_serve_it() {
+    let net = Net::new();
+    let job = |name: &str, members: &str| {
+        let path = net.dir.path().join(name);
+        std::fs::write(&path, format!("schema: netdyno.job/1\n{members}\n")).expect("written");
+        path.display().to_string()
+    };
+    let bytes = |of: &Value, name: &str| of[name].as_u64().expect("bytes");
+    let asks = job("asks.yaml", "kind: iperf3\nhost: 127.0.0.1\nbytes: 8M\ninterval: 0");
+    net.run(format!("netdyno run {asks} --json -q")).refused(&["127.0.0.1"]);
+    let theirs = server(&net, "iperf3 -s");
+    let report = net.run(format!("netdyno run {asks} --allow-address 127.0.0.1 --json -q")).ok().json();
+    let stream = &report["result"]["endpoint"]["streams"][0];
+    assert_eq!((&stream["from_client"], &report["command"]), (&true.into(), &"iperf3".into()), "{report}");
+    assert_eq!((bytes(stream, "sent_bytes"), bytes(stream, "received_bytes")), (8_000_000, 8_000_000));
+    assert_eq!(
+        (&report["requested"]["kind"], &report["requested"]["bytes"]),
+        (&"iperf3".into(), &"8M".into())
+    );
+    theirs.signal("TERM");
+    theirs.wait();
+    let serves = job("serves.yaml", "kind: iperf3-server\none_off: true");
+    let ours = server(&net, &format!("netdyno run {serves} --json -q"));
+    let asked = ask(&net, "iperf3", "-n 8M -J").ok().json();
+    let served = ours.wait().ok().json()["result"]["served"].clone();
+    let received = bytes(&asked["end"]["sum_received"], "bytes");
+    assert_eq!((bytes(&served, "tests"), bytes(&served, "bytes")), (1, received), "{served}");
+    assert_eq!((bytes(&served, "broken_tests"), bytes(&served, "refused_connections")), (0, 0), "{served}");
+}

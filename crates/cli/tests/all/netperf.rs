@@ -418,3 +418,42 @@ fn what_is_not_there_is_refused_by_name_and_selectors_are_listed() {
     assert_eq!(ran.stdout.trim().split(',').count(), 175);
     assert_eq!(run("netdyno netperf -t UUID").ok().stdout.len(), 36);
 }
+
+#[test]
+fn jobs_of_a_file_test_with_netserver_and_are_one() {
+    let net = Net::with(&Options { addresses: true, ..Options::default() });
+    let file = |name: &str, members: &str| {
+        let path = net.dir.path().join(name);
+        std::fs::write(&path, format!("schema: netdyno.job/1\n{members}\n")).expect("written");
+        path.display().to_string()
+    };
+    let serves = file("serves.yaml", "kind: netserver\nfamily: '4'");
+    let mut server = net.start_there(format!("netdyno run {serves} --json"));
+    server.until_it_says("serving netperf's clients at 0.0.0.0:12865");
+    // The drop-in is a client of the same server.
+    let ran =
+        net.run("netdyno netperf -H 198.18.0.2 -P 0 -t TCP_RR -l -50 -- -r 10,20 -k REMOTE_BYTES_SENT").ok();
+    assert_eq!(value(&ran, "REMOTE_BYTES_SENT"), 1000.0);
+    let run_file = |name: &str, members: &str| {
+        let path = file(name, &format!("kind: netperf\nhost: 198.18.0.2\n{members}"));
+        let line = format!("netdyno run {path} --allow-address 198.18.0.2 --json -q");
+        net.run(line).ok().json()["result"]["endpoint"].clone()
+    };
+    let stream = run_file("stream.yaml", "bytes: 1M")["streams"][0].clone();
+    assert_eq!(
+        (stream["sent_bytes"].as_u64(), stream["received_bytes"].as_u64()),
+        (Some(1_000_000), Some(1_000_000))
+    );
+    let exchanged =
+        run_file("rr.yaml", "test: udp-rr\ntransactions: 50\nrequest: 10\nresponse: 20\nlost_after: 1s");
+    assert_eq!(exchanged["transactions"]["count"], 50, "{exchanged}");
+    assert_eq!(exchanged["transactions"]["latency_ns"]["count"], 50, "{exchanged}");
+    server.signal("TERM");
+    let served = server.wait().ok().json()["result"]["served"].clone();
+    // Requests and responses both ways, and the stream.
+    assert_eq!(
+        (served["tests"].as_u64(), served["bytes"].as_u64()),
+        (Some(3), Some(1_000_000 + 2 * 50 * 30))
+    );
+    assert_eq!((served["broken_tests"].as_u64(), served["refused_connections"].as_u64()), (Some(0), Some(0)));
+}

@@ -12,9 +12,12 @@ pub mod edits;
 pub(crate) mod endpoint;
 pub mod given;
 pub mod impair;
+pub mod iperf3;
 pub mod lab;
 pub mod live;
 pub mod measure;
+pub mod netperf;
+pub mod netserver;
 #[cfg(not(feature = "netflow"))]
 pub(crate) mod no_netflow;
 pub(crate) mod passive;

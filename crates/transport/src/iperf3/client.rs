@@ -249,6 +249,8 @@ impl Test<'_> {
     /// What is due while data flows; how long until the next.
     fn tick(&mut self) -> Result<Duration, Failure> {
         let Some(data) = &mut self.data else { return Ok(LOOK) };
+        let received = data.received().unwrap_or(0);
+        self.show.look(data.moved().saturating_sub(received), received);
         let params = &self.start.params;
         let by_amount = params.bytes > 0 || params.blocks > 0;
         if data.omitting() && data.runs() >= Duration::from_secs(params.omit.into()) {

@@ -21,7 +21,7 @@ mod udp;
 
 pub use client::{Client, Failure};
 pub use open::{KeepAlive, Local};
-pub use server::{Limits, Server};
+pub use server::{Limits, Server, Tally};
 
 use endpoint::iperf3::results::Output;
 use endpoint::iperf3::summary::{End, Interval, Start};
@@ -33,6 +33,11 @@ pub trait Show: Send {
     fn connected(&mut self, start: &Start, dynamic: bool);
     /// The streams are there.
     fn start(&mut self, start: &Start);
+    /// Data flows: payload that was sent and received so far, in bytes, what is left out of the results among it. Of a client only; told
+    /// often.
+    fn look(&mut self, sent: u64, received: u64) {
+        let _ = (sent, received);
+    }
     /// An interval is over.
     fn interval(&mut self, start: &Start, interval: &Interval);
     /// The test is over, or as much of it as there was.

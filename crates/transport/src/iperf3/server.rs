@@ -103,6 +103,19 @@ pub struct Server {
     pub check: Option<Box<Check>>,
     /// Ends it.
     pub stop: Arc<AtomicBool>,
+    /// What it has served so far.
+    pub tally: Arc<Tally>,
+}
+
+/// What a server has served so far, for whoever looks on.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Tests that are over.
+    pub tests: AtomicU64,
+    /// Those of them that did not come to their end.
+    pub broken: AtomicU64,
+    /// Connections that were refused, or meant nothing.
+    pub refused: AtomicU64,
 }
 
 impl std::fmt::Debug for Server {
@@ -167,6 +180,20 @@ impl Shared {
             entry.opens = Some(Opens { params: params.clone(), got: 0, to: to.clone() });
         }
         true
+    }
+
+    /// A session is over. What never came to a test does not end a server of one test.
+    fn over(&self, done: session::Done) {
+        let tally = &self.server.tally;
+        if done == session::Done::NoTest {
+            tally.refused.fetch_add(1, Relaxed);
+            return;
+        }
+        let failed = done == session::Done::Failed;
+        tally.broken.fetch_add(u64::from(failed), Relaxed);
+        tally.tests.fetch_add(1, Relaxed);
+        self.failed.store(failed, Relaxed);
+        self.ended.fetch_add(1, Relaxed);
     }
 
     /// It has them all, or no longer waits.
@@ -267,6 +294,11 @@ struct Accepting<'a> {
 }
 
 impl<'a> Accepting<'a> {
+    /// One more that was refused, or meant nothing.
+    fn refuses(&self) {
+        self.shared.server.tally.refused.fetch_add(1, Relaxed);
+    }
+
     fn run<'scope>(mut self, scope: &'scope std::thread::Scope<'scope, 'a>)
     where
         'a: 'scope,
@@ -315,7 +347,9 @@ impl<'a> Accepting<'a> {
                     if self.pending.len() >= PENDING {
                         let all = self.pending.iter().enumerate();
                         let leaves = leaves(all.map(|(at, one)| (at, Some(one.peer.ip()))), Some(peer.ip()));
-                        leaves.and_then(|at| self.pending.remove(at));
+                        if leaves.and_then(|at| self.pending.remove(at)).is_some() {
+                            self.refuses();
+                        }
                     }
                     self.accepted += 1;
                     self.pending.push_back(Pending {
@@ -397,14 +431,16 @@ impl<'a> Accepting<'a> {
                 Ok(count) if count > 0 => pending.bytes.extend_from_slice(&buffer[..count]),
                 Err(error) if crate::phase::is_again(&error) => {}
                 // It closed, or broke.
-                _ => continue,
+                _ => {
+                    self.refuses();
+                    continue;
+                }
             }
             match <[u8; LEN]>::try_from(&*pending.bytes).map(Cookie::read) {
                 Ok(Some(cookie)) => self.known(scope, pending, cookie),
-                // Garbage.
-                Ok(None) => {}
                 Err(_) if pending.since.elapsed() < COOKIE => self.pending.push_back(pending),
-                Err(_) => {}
+                // Garbage, or nothing.
+                Ok(None) | Err(_) => self.refuses(),
             }
         }
     }
@@ -440,13 +476,17 @@ impl<'a> Accepting<'a> {
                         let _ = opens.to.send((number, Link::Tcp(stream)));
                     }
                 }
-                _ => control.say(&server::Session::busy()),
+                _ => {
+                    self.refuses();
+                    control.say(&server::Session::busy());
+                }
             }
             return;
         }
         // When as many run as may, one more is told so where it would begin. Who says nothing is no reason to refuse others: it leaves for them.
         let seat = self.shared.strangers.enter(control.socket(), Some(peer.ip()));
         let (Ok(local), Ok(seat)) = (control.socket().local_addr(), seat) else {
+            self.refuses();
             control.say(&server::Session::busy());
             return;
         };
@@ -459,15 +499,11 @@ impl<'a> Accepting<'a> {
         let spawned =
             std::thread::Builder::new().name("iperf3 session".into()).spawn_scoped(scope, move || {
                 let done = session::run(session);
-                // What never came to a test does not end a server of one test.
-                let counts = done != session::Done::NoTest;
                 shared.sessions().remove(&cookie);
-                if counts {
-                    shared.failed.store(done == session::Done::Failed, Relaxed);
-                    shared.ended.fetch_add(1, Relaxed);
-                }
+                shared.over(done);
             });
         if spawned.is_err() {
+            self.refuses();
             self.shared.sessions().remove(&cookie);
         }
     }

@@ -49,6 +49,7 @@ fn served(limits: Limits, with: impl FnOnce(SocketAddr)) {
         system: String::new(),
         check: None,
         stop: Arc::clone(&stop),
+        tally: Arc::default(),
     };
     struct Ends(Arc<AtomicBool>);
     impl Drop for Ends {

@@ -1,20 +1,19 @@
-//! From iperf3's options to a client or a server.
+//! From iperf3's options to the job of a client or of a server.
 
 use super::{Iperf3, auth};
-use crate::client::Signals;
 use crate::compat::refuse;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use endpoint::iperf3::auth::SKEW;
-use endpoint::iperf3::params::{Params, Protocol};
+use endpoint::iperf3::limits;
 use endpoint::iperf3::units::{rate, size};
-use endpoint::iperf3::{UDP_RATE, VERSION, limits};
+use job::kinds::iperf3::{self, Words};
 use report::units::printable;
+use spec::{BitRate, Family, Iperf3 as Job, Iperf3Server as ServerJob, KeepAlive, TimeOrZero, Written};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-use transport::iperf3::{Client, KeepAlive, Limits, Local, Server};
+use transport::iperf3::server::Check;
 
 /// Options of a server.
 #[derive(Debug, Args)]
@@ -228,11 +227,11 @@ impl Asking {
         )
     }
 
-    fn family(&self) -> Option<bool> {
+    fn family(&self) -> Family {
         match (self.version4, self.version6) {
-            (true, _) => Some(false),
-            (_, true) => Some(true),
-            _ => None,
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
         }
     }
 
@@ -252,89 +251,88 @@ impl Asking {
         tos.with_context(|| format!("-S {}: 0 to 255 are possible", printable(text)))
     }
 
-    fn rate(&self) -> Result<(u64, u32)> {
-        let Some(text) = &self.bitrate else { return Ok((if self.udp { UDP_RATE } else { 0 }, 0)) };
+    /// Bits a second, and blocks of a burst.
+    fn rate(&self) -> Result<(Option<u64>, Option<u32>)> {
+        let Some(text) = &self.bitrate else { return Ok((None, None)) };
         let (bits, burst) = match text.split_once('/') {
             Some((bits, burst)) => {
-                (bits, burst.parse().ok().filter(|burst| (1..=limits::BURST).contains(burst)))
+                let burst = burst.parse().ok().filter(|burst| (1..=limits::BURST).contains(burst));
+                (bits, burst.map(Some))
             }
-            None => (text.as_str(), Some(0)),
+            None => (text.as_str(), Some(None)),
         };
-        rate(bits).zip(burst).with_context(|| {
+        let (bits, burst) = rate(bits).zip(burst).with_context(|| {
             format!(
                 "-b {}: give bits a second, 100M, or 100M/10 for 10 blocks at once (at most 1000)",
                 printable(text)
             )
-        })
+        })?;
+        Ok((Some(bits), burst))
     }
 
-    fn params(&self, mptcp: bool, server_core: Option<u32>) -> Result<Params> {
+    /// The test: what is of the client alone.
+    fn test(&self) -> Result<Job> {
         let sized = |option: &str, text: &Option<String>, most: u64| match text {
             None => Ok(0),
             Some(text) => size(text).filter(|size| *size <= most).with_context(|| {
                 format!("{option} {}: give a number up to {most}, with K, M, G or T", printable(text))
             }),
         };
-        let protocol = if self.udp { Protocol::Udp } else { Protocol::Tcp };
         let most = if self.udp { *limits::UDP_BLOCK.end() } else { limits::TCP_BLOCK };
         let len = sized("-l", &self.length, most)?;
         if self.udp && len != 0 && !limits::UDP_BLOCK.contains(&len) {
             bail!("-l {len}: a datagram has 16 bytes at least, for its time and number");
         }
-        let (rate, burst) = self.rate()?;
+        let (bits, burst) = self.rate()?;
         let (bytes, blocks) = (sized("-n", &self.bytes, u64::MAX)?, sized("-k", &self.blockcount, u64::MAX)?);
         let fq_rate = match &self.fq_rate {
             None => 0,
             Some(text) => endpoint::iperf3::units::rate(text)
                 .with_context(|| format!("--fq-rate {}: give bits a second, 100M", printable(text)))?,
         };
-        let seconds = match self.time {
-            None if bytes > 0 || blocks > 0 => 0,
-            None => 10,
-            Some(seconds) if seconds <= limits::SECONDS => seconds,
-            Some(seconds) => bail!("-t {seconds}: a test lasts a day at most, or for ever with 0"),
-        };
+        if let Some(seconds) = self.time.filter(|seconds| *seconds > limits::SECONDS) {
+            bail!("-t {seconds}: a test lasts a day at most, or for ever with 0");
+        }
         refuse(&[
             ("-Z", self.zerocopy && self.udp, "datagrams are sent with --gsro"),
             ("-N", self.no_delay && self.udp, "it is TCP's: leave it out"),
             ("--gsro", self.gsro && !self.udp, "TCP has it by itself (`ethtool -k`): leave it out"),
         ])?;
-        let params = Params {
-            protocol,
-            omit: self.omit,
-            seconds,
-            bytes,
-            blocks,
-            parallel: self.parallel,
+        let some = |number: u64| (number > 0).then(|| number.into());
+        Ok(Job {
+            udp: self.udp,
+            bitrate: bits.map(|bits| BitRate(bits).into()),
+            burst,
+            fq_rate: (fq_rate > 0).then(|| BitRate(fq_rate).into()),
+            connect_timeout: self.connect_timeout.map(ms),
+            time: self.time.map(|seconds| TimeOrZero(Duration::from_secs(seconds.into())).into()),
+            bytes: some(bytes),
+            blockcount: some(blocks),
+            length: some(len),
+            cport: self.cport,
+            parallel: Some(self.parallel),
             reverse: self.reverse,
             bidir: self.bidir,
-            len,
-            rate,
-            burst,
-            fq_rate,
-            window: sized("-w", &self.window, limits::WINDOW)?,
-            mss: self.set_mss.unwrap_or(0),
-            nodelay: self.no_delay,
-            mptcp,
-            tos: self.tos()?,
-            flow_label: self.flow_label()?,
-            server_affinity: server_core,
+            window: some(sized("-w", &self.window, limits::WINDOW)?),
             congestion: self.congestion.clone(),
-            title: self.title.clone(),
-            extra_data: self.extra_data.clone(),
-            server_output: self.get_server_output,
-            counters_64bit: self.udp_counters_64bit,
-            repeating: self.repeating_payload,
+            set_mss: self.set_mss,
+            no_delay: self.no_delay,
+            tos: Some(self.tos()?).filter(|tos| *tos > 0),
+            flowlabel: Some(self.flow_label()?).filter(|label| *label > 0),
             zerocopy: self.zerocopy,
+            omit: (self.omit > 0).then(|| Duration::from_secs(self.omit.into()).into()),
+            udp_counters_64bit: self.udp_counters_64bit,
+            repeating_payload: self.repeating_payload,
             dont_fragment: self.dont_fragment,
             skip_rx_copy: self.skip_rx_copy,
             gsro: self.gsro,
-            auth_token: None,
-            client_version: Some(VERSION.to_owned()),
-        };
-        params.burst_fits().map_err(|said| anyhow::anyhow!("-b: {said}"))?;
-        Ok(params)
+            ..Job::default()
+        })
     }
+}
+
+fn ms(milliseconds: u64) -> Written<TimeOrZero> {
+    TimeOrZero(Duration::from_millis(milliseconds)).into()
 }
 
 /// As C reads it: decimal, octal with 0, hexadecimal with 0x.
@@ -397,35 +395,19 @@ fn cores(args: &Iperf3) -> Result<(Option<u32>, Option<u32>)> {
 }
 
 /// `--cntl-ka[=IDLE/INTV/CNT]`; what is left out is as the kernel has it.
-fn keep_alive(args: &Iperf3) -> Result<Option<KeepAlive>> {
+fn keep_alive(args: &Iperf3) -> Result<Option<Written<KeepAlive>>> {
     let Some(given) = &args.cntl_ka else { return Ok(None) };
-    let Some(text) = given else { return Ok(Some(KeepAlive::default())) };
-    let wrong =
-        || format!("--cntl-ka={}: give IDLE/INTV/CNT, seconds and tries, such as 10/5/3", printable(text));
-    let mut parts = Vec::new();
-    for part in text.split('/') {
-        let number = match part {
-            "" => None,
-            // What the kernel takes.
-            digits => Some(digits.parse().ok().filter(|n| (1..=32_767).contains(n)).with_context(wrong)?),
-        };
-        parts.push(number);
-    }
-    if parts.len() > 3 || parts.get(2).copied().flatten().is_some_and(|count: u32| count > 127) {
-        bail!(wrong());
-    }
-    let at = |n: usize| parts.get(n).copied().flatten();
-    if let (Some(idle), Some(interval)) = (at(0), at(1))
-        && let Some(count) = at(2)
-        && idle <= interval.saturating_mul(count)
-    {
-        bail!("--cntl-ka={}: as iperf3 has it, IDLE is longer than INTV times CNT", printable(text));
-    }
-    Ok(Some(KeepAlive { idle: at(0), interval: at(1), count: at(2) }))
+    let text = given.as_deref().unwrap_or("//");
+    text.parse().map(Some).map_err(|why| anyhow::anyhow!("--cntl-ka={}: {why}", printable(text)))
 }
 
-/// The client.
-pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client> {
+/// The seconds from report to report.
+fn interval(args: &Iperf3) -> Option<Written<TimeOrZero>> {
+    Duration::try_from_secs_f64(args.interval).ok().map(|time| TimeOrZero(time).into())
+}
+
+/// The client's test, and what it says besides.
+pub fn client(args: &Iperf3) -> Result<(Job, Words)> {
     let asking = &args.asking;
     let (host, of) = with_device(args.client.as_deref().unwrap_or_default());
     let (bind, device) = own(args)?;
@@ -433,77 +415,83 @@ pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client
     if args.file.is_some() && asking.udp {
         bail!("-F is not supported with -u: a file is sent over TCP");
     }
-    let mut params = asking.params(args.mptcp, server_core)?;
-    if let (Some(user), Some(key)) = (&asking.username, &asking.rsa_public_key_path) {
-        params.auth_token = Some(auth::token(user, key, args.use_pkcs1_padding)?);
-    }
-    Ok(Client {
+    let job = Job {
         host: host.to_owned(),
-        port: args.port,
+        port: Some(args.port),
+        bind,
+        bind_dev: device.or(of.map(str::to_owned)),
         family: asking.family(),
-        local: Local {
-            bind,
-            port: asking.cport,
-            device: device.or(of.map(str::to_owned)),
-            send_timeout: args.snd_timeout.map(Duration::from_millis),
-            keep_alive: keep_alive(args)?,
-            connect_timeout: asking.connect_timeout.map(Duration::from_millis),
-        },
-        params,
-        interval: args.interval,
-        core,
+        mptcp: args.mptcp,
+        affinity: core,
+        server_affinity: server_core,
+        interval: interval(args),
         file: args.file.clone(),
-        receive_timeout: Duration::from_millis(args.rcv_timeout),
-        system,
-        stop: Arc::clone(&signals.stop),
-    })
+        rcv_timeout: Some(Duration::from_millis(args.rcv_timeout).into()),
+        snd_timeout: args.snd_timeout.map(ms),
+        cntl_ka: keep_alive(args)?,
+        ..asking.test()?
+    };
+    iperf3::burst_fits(&job).map_err(|said| anyhow::anyhow!("-b: {said}"))?;
+    let mut words = Words {
+        token: None,
+        title: asking.title.clone(),
+        extra_data: asking.extra_data.clone(),
+        server_output: asking.get_server_output,
+    };
+    if let (Some(user), Some(key)) = (&asking.username, &asking.rsa_public_key_path) {
+        words.token = Some(auth::token(user, key, args.use_pkcs1_padding)?);
+    }
+    Ok((job, words))
 }
 
 /// The server.
-pub fn server(args: &Iperf3, signals: &Signals, system: String) -> Result<Server> {
+pub fn server(args: &Iperf3) -> Result<ServerJob> {
     let serving = &args.serving;
-    let (bind, device) = own(args)?;
+    let (bind, bind_dev) = own(args)?;
     let limit = match &serving.server_bitrate_limit {
-        None => (0, 5),
+        None => None,
         Some(text) => {
             let (bits, over) = text.split_once('/').map_or((text.as_str(), "5"), |(bits, over)| (bits, over));
-            rate(bits).zip(over.parse().ok().filter(|over| (1..=60).contains(over))).with_context(|| {
+            let limit = rate(bits).zip(over.parse().ok().filter(|over| (1..=60).contains(over)));
+            Some(limit.with_context(|| {
                 format!(
                     "--server-bitrate-limit {}: give bits a second, and over how many seconds: 100M/5",
                     printable(text)
                 )
-            })?
+            })?)
         }
     };
-    let check = match (&serving.rsa_private_key_path, &serving.authorized_users_path) {
-        (Some(key), Some(users)) => {
-            Some(auth::check(key, users, serving.time_skew_threshold, args.use_pkcs1_padding)?)
-        }
-        _ => None,
-    };
-    Ok(Server {
+    let idle = serving.idle_timeout.filter(|_| serving.one_off);
+    let longest = serving.server_max_duration;
+    Ok(ServerJob {
+        port: Some(args.port),
         bind,
+        bind_dev,
         family: args.asking.family(),
-        port: args.port,
-        device,
         mptcp: args.mptcp,
-        one_off: serving.one_off,
-        idle_timeout: serving.idle_timeout.map(Duration::from_secs),
-        limits: Limits {
-            rate: limit,
-            seconds: serving.server_max_duration.unwrap_or(0),
-            receive_timeout: Duration::from_millis(args.rcv_timeout),
-            ..Limits::default()
-        },
-        interval: args.interval,
-        core: cores(args)?.0,
+        affinity: cores(args)?.0,
+        interval: interval(args),
         file: args.file.clone(),
-        send_timeout: args.snd_timeout.map(Duration::from_millis),
-        keep_alive: keep_alive(args)?,
-        system,
-        check,
-        stop: Arc::clone(&signals.stop),
+        rcv_timeout: Some(Duration::from_millis(args.rcv_timeout).into()),
+        snd_timeout: args.snd_timeout.map(ms),
+        cntl_ka: keep_alive(args)?,
+        one_off: serving.one_off,
+        idle_timeout: idle.map(|idle| Duration::from_secs(idle).into()),
+        server_bitrate_limit: limit.map(|(bits, _)| BitRate(bits).into()),
+        averaged_over: limit.map(|(_, over)| Duration::from_secs(over).into()),
+        server_max_duration: longest.map(|longest| Duration::from_secs(longest.into()).into()),
     })
+}
+
+/// Who may test with the server.
+pub fn check(args: &Iperf3) -> Result<Option<Box<Check>>> {
+    let serving = &args.serving;
+    match (&serving.rsa_private_key_path, &serving.authorized_users_path) {
+        (Some(key), Some(users)) => {
+            auth::check(key, users, serving.time_skew_threshold, args.use_pkcs1_padding).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 //!
 //! `words` reads options, `options` and `specific` what they mean, `outcome` makes netperf's figures of results.
 
+mod asked;
 pub mod help;
 mod options;
 mod outcome;
 mod specific;
 pub mod words;
 
-use crate::client::Signals;
+use crate::cli::Output;
+use crate::client::{Line, Signals, attend};
 use crate::output::{note, print};
 use anyhow::{Context, Result, bail};
 use endpoint::netperf::PORT;
@@ -16,17 +18,18 @@ use endpoint::netperf::confidence::Series;
 use endpoint::netperf::figures::{Flow, Unit};
 use endpoint::netperf::layout::{self, Banner, End, Form, Interim};
 use endpoint::netperf::plan::{Length, Transport};
-use endpoint::netperf::selectors::Selector;
+use endpoint::netperf::selectors::{Selection, Selector};
+use job::Session;
+use job::kinds::netperf::{self, Beside, Look};
 use options::{Options, Wanted};
 use report::units::printable;
+use spec::Job;
 use std::ffi::OsString;
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use transport::netperf::client::{Kind, Moment, Session, Test};
-use transport::phase::Stop;
-use transport::socket;
+use transport::netperf::client::{Moment, Outcome};
 
 /// The words as text.
 pub fn texts(words: &[OsString]) -> Result<std::collections::VecDeque<String>> {
@@ -64,43 +67,55 @@ fn test(o: &Options) -> Result<u8> {
     }
     let fill = o.fill.as_deref().map(filled).transpose()?;
     let signals = Signals::at_once()?;
-    let stop = Stop::from(signals.stop);
     let places = Places::of(o)?;
     if o.headers {
         print(&places.banner(o).text())?;
     }
-    let control = socket::Options {
-        bind: o.own.host.as_ref().map(|_| places.own),
-        port: o.own.port,
-        ..Default::default()
-    };
-    let mut session = Session::connect(places.server, &control, o.passphrase.as_deref())
-        .with_context(|| format!("are you sure there is a netserver at {}", places.server))?;
-    let test = places.test(o, fill);
+    let job = asked::job(o, &places);
     let interim = Interims::new(o);
+    let look = o.interim.map(|each| -> (Duration, Box<Look>) {
+        (each, Box::new(move |moment: &Moment| interim.look(moment)))
+    });
+    let beside = Beside { passphrase: o.passphrase.clone(), fill, request: o.request.clone(), look };
+    let session = signals.session(Job::from(job.clone()).asks(), None);
+    let ended = Arc::<Mutex<Option<(Vec<Outcome>, bool)>>>::default();
+    let run = {
+        let ended = Arc::clone(&ended);
+        move |session: Session| {
+            let netperf::Ended { report, runs, stopped } = netperf::test(&job, beside, &session)?;
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some((runs, stopped));
+            Ok(report)
+        }
+    };
+    // Nothing of what a job says is printed but what netperf prints.
+    let silent = Output { quiet: true, ..Output::default() };
+    attend(&silent, Line::Not, session, |session| job::spawn(session, run))?;
+    let ended = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (runs, stopped) = ended.context("no test was run")?;
+    show(o, runs, &places, selection.as_ref().map(|(selection, _)| selection))?;
+    if stopped {
+        note("a signal ended it before its time");
+    }
+    Ok(u8::from(stopped))
+}
+
+/// Prints what a test came to.
+fn show(o: &Options, runs: Vec<Outcome>, places: &Places, selection: Option<&Selection>) -> Result<()> {
     let mut series = Series::default();
-    let mut runs = Vec::new();
-    loop {
-        let look = |moment: Moment| interim.look(&moment);
-        let run = session.run(&test, &stop, o.interim, &look)?;
-        interim.rewind();
+    let with_figures = |run: Outcome| {
         let figures = outcome::of(o, &run);
         series.push(figures.throughput, figures.local.util(), figures.remote.util());
-        let over = run.stopped || !o.confidence.as_ref().is_some_and(|goal| series.goes_on(goal));
-        runs.push((figures, run));
-        if over || stop.is_set() {
-            break;
-        }
-    }
-    let stopped = stop.is_set();
-    let figures = outcome::mean(o, runs, &series, &places.ends(o)).context("no test was run")?;
+        (figures, run)
+    };
+    let runs = runs.into_iter().map(with_figures).collect();
+    let figures = outcome::mean(o, runs, &series, &places.ends(o))?;
     if let Some(goal) = &o.confidence
         && !series.reached(goal)
     {
         print(&layout::not_confident(&series, goal.level))?;
     }
-    let text = match &selection {
-        Some((selection, _)) => layout::selected(o.form, selection, &figures, o.headers),
+    let text = match selection {
+        Some(selection) => layout::selected(o.form, selection, &figures, o.headers),
         None if o.verbosity == 0 => layout::brief(&figures),
         None => {
             let more = if o.verbosity > 1 { layout::wider(&figures) } else { String::new() };
@@ -111,16 +126,13 @@ fn test(o: &Options) -> Result<u8> {
     if o.avoid_copies && o.flow == Flow::Receive {
         note("data received was not touched (-V): a program that reads it gets less");
     }
-    if stopped {
-        note("a signal ended it before its time");
-    }
-    Ok(u8::from(stopped))
+    Ok(())
 }
 
 /// Up to so much of a file is put into buffers.
 const FILLS: u64 = 1 << 20;
 
-fn filled(path: &std::path::Path) -> Result<std::sync::Arc<[u8]>> {
+fn filled(path: &std::path::Path) -> Result<Arc<[u8]>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("-F {}", path.display()))?;
     if file.metadata().is_ok_and(|about| about.len() > FILLS) {
@@ -223,53 +235,6 @@ impl Places {
             cpu_bind: o.cpu_bind,
         }
     }
-
-    fn test(&self, o: &Options, fill: Option<std::sync::Arc<[u8]>>) -> Test {
-        Test {
-            kind: match o.flow {
-                Flow::Send => Kind::Send,
-                Flow::Receive => Kind::Receive,
-                Flow::Transact => Kind::Transact,
-                Flow::TransactEach => Kind::TransactEach,
-                Flow::ConnectEach => Kind::ConnectEach,
-            },
-            datagrams: o.datagrams,
-            length: o.length(),
-            request: o.request.clone(),
-            options: socket::Options {
-                send_buffer: o.own_buffers[0],
-                receive_buffer: o.own_buffers[1],
-                nodelay: o.nodelay,
-                cork: o.cork,
-                congestion: o.congestion.clone(),
-                pacing_rate: o.pacing,
-                tos: o.tos,
-                priority: o.priority,
-                mss: o.mss,
-                bind: self.own_data,
-                port: o.own_data.port,
-                dont_fragment: o.dont_fragment,
-                keepalive: o.keepalive,
-                fast_open: o.fast_open,
-                ..Default::default()
-            },
-            data_to: self.data,
-            send_size: o.own_sizes[0],
-            recv_size: o.own_sizes[1],
-            request_size: o.request_size,
-            response_size: o.response_size,
-            burst: o.burst,
-            ports: o.ports,
-            sendfile: o.sendfile,
-            avoid_copies: o.avoid_copies,
-            fill,
-            core: o.core,
-            wait: o.wait,
-            loses_after: o.loses_after,
-            dont_route: o.dont_route,
-            measure_cpu: o.local_cpu,
-        }
-    }
 }
 
 /// Interim results, printed as they come.
@@ -299,15 +264,22 @@ impl Interims {
         Interims { each, lasts, unit: o.unit(), form: o.form, state: Mutex::default() }
     }
 
+    fn look(&self, now: &Moment) {
+        self.show(now);
+        if now.last {
+            self.rewind();
+        }
+    }
+
     /// The next test begins at nothing; numbers go on.
     fn rewind(&self) {
-        let mut seen = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut seen = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         (seen.at, seen.amount) = (Duration::ZERO, 0);
     }
 
-    fn look(&self, now: &Moment) {
+    fn show(&self, now: &Moment) {
         let amount = if self.unit == Unit::Transactions { now.count } else { now.bytes };
-        let mut seen = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut seen = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let span = now.at.saturating_sub(seen.at);
         // The last one is as long as what is left. One that is due next to the end would leave a rest of a millisecond, whose rate is of
         // nothing: it waits for the end, and where nobody knew when that comes, a tenth of an interval is left out.
@@ -380,7 +352,7 @@ mod tests {
         let mut spans = Vec::new();
         for (number, (ms, last)) in (1..).zip(moments) {
             let before = interim.state.lock().expect("a state").at;
-            interim.look(&Moment {
+            interim.show(&Moment {
                 at: Duration::from_millis(*ms),
                 bytes: 1000 * number,
                 count: number,

@@ -10,6 +10,7 @@ mod outcome;
 mod parts;
 pub(crate) mod search;
 mod server;
+pub(super) mod sound;
 
 use super::{Run, passive};
 use crate::panel::{Names, Panel};

@@ -3,6 +3,7 @@
 mod opening;
 
 use super::parts::{Part, Parts};
+use super::sound;
 use ::endpoint::native::Work;
 use ::transport::cpu::Use;
 use ::transport::native::{Host, Outcome, Place, Results};
@@ -12,7 +13,6 @@ use report::{
     EndpointStream, Repeated, Report, Transactions, UnderLoad, units,
 };
 use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -214,11 +214,11 @@ fn fate(size: u64, sent: &Sum, got: &Sum) -> Datagrams {
         received_per_second: per_second(got.count, got.seconds),
         lost,
         loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
-        dropped_by_receiver: got.dropped.min(lost),
-        refused_by_sender: sent.dropped,
-        reordered: got.reordered,
-        duplicated: got.duplicates,
-        jitter_ns: got.jitter_ns,
+        dropped_by_receiver: Some(got.dropped.min(lost)),
+        refused_by_sender: Some(sent.dropped),
+        reordered: Some(got.reordered),
+        duplicated: Some(got.duplicates),
+        jitter_ns: Some(got.jitter_ns),
     }
 }
 
@@ -394,8 +394,7 @@ pub fn judge(
     untouched(report, args, parts, all());
     let here = matches!(place, Place::Unix(_)) || ends.is_some_and(|[own, peer]| own.ip() == peer.ip());
     if here {
-        let said = "both ends are on this host: the CPU use of each is of both, and no network lies between";
-        report.warnings.add(Code::EndsShared, said);
+        sound::on_one_host(report);
     }
     if all().any(|(_, outcome)| outcome.theirs.as_deref().is_some_and(|theirs| theirs.shared)) {
         let said = "other clients' tests ran at the server meanwhile: they had their share of its processors and of the path";
@@ -450,21 +449,19 @@ pub fn judge(
         report.result.verdict.fall_short(Code::ConfidenceNotReached, said);
     }
     for d in tested.streams.iter().filter_map(|stream| stream.datagrams) {
-        datagrams(report, d, args.gro);
+        sound::datagrams(report, d, args.gro, TOO_SLOW);
     }
     let failed = |results: &Results| results.failed_flows > 0;
     let is_sound = all().all(|(_, outcome)| {
         outcome.error.is_none() && !failed(&outcome.ours) && !outcome.theirs.as_deref().is_some_and(failed)
     });
     add_up(report, &tested, is_sound, all());
-    let opens = tested.opening.is_some();
-    let nothing = !opens
-        && tested.streams.iter().all(|stream| stream.sent_bytes == 0)
-        && tested.transactions.as_ref().is_none_or(|t| t.count == 0);
-    if nothing && matches!(report.result.verdict, report::Verdict::Done) {
-        report.result.verdict.fall_short(Code::EndpointFailed, "nothing went between the ends");
-    }
+    sound::is_of_something(report, &tested);
 }
+
+/// What helps a receiver of datagrams.
+const TOO_SLOW: &str =
+    "give it a larger receive buffer, let it take several at once (`.gro`), or offer less (`.rate`)";
 
 fn faults<'r>(report: &mut Report, all: impl Iterator<Item = &'r (Part, Outcome)>) {
     for (_, outcome) in all {
@@ -491,39 +488,7 @@ fn add_up<'r>(
     is_sound: bool,
     all: impl Iterator<Item = &'r (Part, Outcome)>,
 ) {
-    let mut disagree = |said: String| {
-        report.result.verdict.fall_short(Code::CountersDisagree, said);
-    };
-    for stream in tested.streams.iter().filter(|stream| !stream.sent_at_least) {
-        let (from, to) =
-            if stream.from_client { ("this host", "the server") } else { ("the server", "this host") };
-        if let Some(d) = stream.datagrams.filter(|d| d.received.saturating_sub(d.duplicated) > d.sent) {
-            disagree(format!(
-                "{to} counts {} besides duplicates, and {from} sent {}: what was lost is not known",
-                units::counted(d.received.saturating_sub(d.duplicated), "datagram"),
-                units::count(d.sent)
-            ));
-        }
-        // With a warm-up each end counts in a time of its own.
-        let whole = tested.warm_up_ns == 0 && stream.datagrams.is_none();
-        match stream.received_bytes.filter(|_| whole).map(|received| received.cmp(&stream.sent_bytes)) {
-            Some(Ordering::Greater) => disagree(format!(
-                "{to} counts {}, and {from} sent {}: what was received is not known",
-                units::bytes(stream.received_bytes.unwrap_or(0)),
-                units::bytes(stream.sent_bytes)
-            )),
-            Some(Ordering::Less) if is_sound => {
-                let missing = stream.sent_bytes - stream.received_bytes.unwrap_or(0);
-                let said = format!(
-                    "{} of {} that {from} handed to its kernel had not been read by {to} when it ended",
-                    units::bytes(missing),
-                    units::bytes(stream.sent_bytes)
-                );
-                report.warnings.add(Code::CountersDisagree, said);
-            }
-            Some(Ordering::Less | Ordering::Equal) | None => {}
-        }
-    }
+    sound::streams_add_up(report, tested, is_sound);
     for (_, outcome) in all.filter(|(part, _)| matches!(part.test.plan.work, Work::Exchange | Work::Each)) {
         let answered = outcome.theirs.as_ref().map(|theirs| theirs.count).filter(|_| tested.warm_up_ns == 0);
         if let Some(answered) = answered.filter(|answered| outcome.ours.count > *answered) {
@@ -553,15 +518,10 @@ pub fn untouched<'r>(
         ReceiveMethod::Splice => Some("splice(2) to /dev/null"),
     };
     if let Some(how) = how {
-        let said = format!(
-            "the receiver took the data by {how}: it was never touched, which no program that wants it can do"
-        );
-        report.warnings.add(Code::DataUntouched, said);
+        sound::never_touched(report, how);
     }
     if matches!(args.method, SendMethod::Sendfile | SendMethod::Splice) {
-        let said = "the sender sent the same pages of memory again and again, without a copy: as a server of files does, not as a program \
-                    that makes its data";
-        report.warnings.add(Code::DataUntouched, said);
+        sound::never_made(report);
     }
     let copied = all
         .filter_map(|(part, outcome)| sender(part, outcome)?.zerocopy)
@@ -573,35 +533,6 @@ pub fn untouched<'r>(
             units::count(copied.0)
         );
         report.warnings.add(Code::CopiedAfterAll, said);
-    }
-}
-
-/// `joined`: the receiver's kernel joins datagrams (UDP_GRO), and of those that it then drops it counts several as one.
-fn datagrams(report: &mut Report, d: Datagrams, joined: bool) {
-    if d.lost > 0 && d.dropped_by_receiver == d.lost {
-        let said = format!(
-            "all {} that were lost had reached the receiver's host and found no room in its socket: the receiver was too slow, not \
-             the network",
-            units::counted(d.lost, "datagram")
-        );
-        let mend =
-            "give it a larger receive buffer, let it take several at once (`.gro`), or offer less (`.rate`)";
-        report.warnings.add(Code::DatagramsExplained, (said, mend));
-    } else if d.dropped_by_receiver > 0 {
-        let said = format!(
-            "of {} that were lost {}{} had reached the receiver's host and found no room in its socket",
-            units::counted(d.lost, "datagram"),
-            if joined { "at least " } else { "" },
-            units::count(d.dropped_by_receiver)
-        );
-        report.warnings.add(Code::DatagramsExplained, said);
-    }
-    if d.refused_by_sender > 0 {
-        let said = format!(
-            "the sender's own host refused {} (ENOBUFS): they are not among those sent",
-            units::counted(d.refused_by_sender, "datagram")
-        );
-        report.warnings.add(Code::DatagramsExplained, said);
     }
 }
 

@@ -99,15 +99,22 @@ pub struct Datagrams {
     pub loss_ratio: f64,
     /// Lost datagrams that reached the receiver's host and found no room in its socket: no loss of the network. Where its kernel joins
     /// datagrams (UDP_GRO) it counts several as one: there were as many at least.
-    pub dropped_by_receiver: u64,
-    /// Refused by the sender's own host (ENOBUFS): not among those sent.
-    pub refused_by_sender: u64,
-    /// Arrived after one that was sent later.
-    pub reordered: u64,
-    /// Datagrams that arrived again.
-    pub duplicated: u64,
-    /// Interarrival jitter (RFC 3550, 6.4.1).
-    pub jitter_ns: u64,
+    /// Left out where the end that received cannot be asked (a server of iperf3's or netperf's protocol).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_by_receiver: Option<u64>,
+    /// Refused by the sender's own host (ENOBUFS): not among those sent. Left out where the end that sent cannot be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_by_sender: Option<u64>,
+    /// Arrived after one that was sent later. Left out where the end that received cannot be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordered: Option<u64>,
+    /// Datagrams that arrived again. Left out where the result does not tell them apart: there each may hide a datagram that was
+    /// lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicated: Option<u64>,
+    /// Interarrival jitter (RFC 3550, 6.4.1). Left out where it is not measured (netperf's protocol).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
 }
 
 /// Requests that were answered; or connections that were made, if both sizes are 0.

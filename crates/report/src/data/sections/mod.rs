@@ -58,7 +58,15 @@ static PARTS: [Part; 11] = [
     Part { declared: cloning::DECLARED, kinds: &["clone"], figures: cloning::figures },
     Part {
         declared: endpoint::DECLARED,
-        kinds: &["endpoint", "endpoint-server", "endpoint-search"],
+        kinds: &[
+            "endpoint",
+            "endpoint-server",
+            "endpoint-search",
+            "iperf3",
+            "iperf3-server",
+            "netperf",
+            "netserver",
+        ],
         figures: endpoint::figures,
     },
     Part {

@@ -351,10 +351,9 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
             ("reordered", d.reordered),
             ("duplicated", d.duplicated),
         ];
-        facts.extend(
-            some.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{} {what}", units::count(*n))),
-        );
-        facts.push(format!("jitter {}", units::time(d.jitter_ns)));
+        let some = some.into_iter().filter_map(|(what, n)| Some((what, n.filter(|n| *n > 0)?)));
+        facts.extend(some.map(|(what, n)| format!("{} {what}", units::count(n))));
+        facts.extend(d.jitter_ns.map(|jitter| format!("jitter {}", units::time(jitter))));
     }
     facts
 }
