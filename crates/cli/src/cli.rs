@@ -12,7 +12,6 @@ pub mod edit;
 pub mod endpoint;
 mod foreign;
 pub mod help;
-pub mod impair;
 pub mod job;
 pub mod lab;
 mod mistyped;
@@ -20,14 +19,13 @@ pub mod plugin;
 pub mod search;
 pub mod search_between;
 
-use self::declared::{Asked, Declared};
+use self::declared::{Asked, Declared, LeavesOut};
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use spec::{Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 use traffic::Rate;
 use traffic::rate::{parse_count, parse_duration};
@@ -35,12 +33,6 @@ use traffic::rate::{parse_count, parse_duration};
 /// Takes one of a choice's words.
 fn word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
     of_words(T::ALL.iter().map(|(_, name, _)| PossibleValue::new(*name)))
-}
-
-/// The same; help says what each means.
-fn explained_word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
-    let meaning = |about: &'static str| about.trim().trim_end_matches('.');
-    of_words(T::ALL.iter().map(move |(_, name, about)| PossibleValue::new(*name).help(meaning(about))))
 }
 
 fn of_words<T: Word + std::marker::Send + Sync>(
@@ -70,11 +62,6 @@ impl TypedValueParser for FigureKey {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(report::get::keys().map(PossibleValue::new)))
     }
-}
-
-/// Takes what `T` can be read from, and keeps the words.
-fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, String> {
-    text.parse::<T>().map(|_| text.to_owned()).map_err(|bad| bad.to_string())
 }
 
 /// A dynamometer for networks: loads a network, a device or a server with traffic and measures exactly what comes out.
@@ -223,25 +210,49 @@ pub enum Csv {
 
 /// Where results go.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Print the result as one JSON object (docs/report.schema.json) on standard output.
-    #[arg(long)]
+    #[arg(
+        long,
+        help = "Print the result as one JSON object",
+        long_help = "Print the result as one JSON object (docs/report.schema.json) on standard output"
+    )]
     pub json: bool,
-    /// Print CSV on standard output: the intervals of the run, of a search or trial its trials; or what is named,
-    /// --csv=figures, the results with their units and meanings.
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "series",
+        conflicts_with = "json",
+        help = "Print CSV: intervals or trials, or the results (--csv=figures)",
+        long_help = "Print CSV on standard output: the intervals of the run, of a search or trial its trials; or what is named, --csv=figures, the results with their units and meanings"
+    )]
     pub csv: Option<Csv>,
-    /// Print nothing but the value of this figure, such as latency_p99, without a unit: ns, frames or bits a second, a share of 1
-    /// (--csv=figures lists all that a result has). May be given more than once, a line each. A search has a value for each
-    /// frame size, and prints them all; throughput:64 is that whose name begins with 64. Exit status 2 if the result does not
-    /// have it.
-    #[arg(long, value_name = "FIGURE", value_parser = FigureKey, hide_possible_values = true, conflicts_with_all = ["json", "csv"])]
+    #[arg(
+        long,
+        value_name = "FIGURE",
+        value_parser = FigureKey,
+        hide_possible_values = true,
+        conflicts_with_all = ["json", "csv"],
+        help = "Print nothing but this figure's value: latency_p99, throughput:64",
+        long_help = "Print nothing but the value of this figure, such as latency_p99, without a unit: ns, frames or bits a second, a share of 1 (--csv=figures lists all that a result has). May be given more than once, a line each. A search has a value for each frame size, and prints them all; throughput:64 is that whose name begins with 64. Exit status 2 if the result does not have it"
+    )]
     pub get: Vec<report::get::Wanted>,
-    /// Print how the run stands as a line of JSON each second (docs/snapshot.schema.json), and in the end the result as one.
-    #[arg(long, conflicts_with_all = ["json", "csv", "get"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["json", "csv", "get"],
+        help = "Print how the run stands as a line of JSON each second",
+        long_help = "Print how the run stands as a line of JSON each second (docs/snapshot.schema.json), and in the end the result as one"
+    )]
     pub json_lines: bool,
-    /// Write result.json, figures.csv, intervals.csv and report.html into this folder, of a search also trials.csv.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(
+        long,
+        value_name = "DIR",
+        value_hint = ValueHint::DirPath,
+        help = "Write a page with plots, report.html, result.json and CSV into this folder",
+        long_help = "Write result.json, figures.csv, intervals.csv and report.html into this folder, of a search also trials.csv"
+    )]
     pub report: Option<PathBuf>,
     /// No progress line.
     #[arg(long, short)]
@@ -250,8 +261,12 @@ pub struct Output {
     /// every stream and core. Without it that is left out as far as it is as expected.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Do nothing but print what would be done, as a job that `netdyno run` takes (docs/jobs.md).
-    #[arg(long, conflicts_with_all = ["json", "csv", "get", "json_lines"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["json", "csv", "get", "json_lines"],
+        help = "Do nothing but print the job, a file for `netdyno run`",
+        long_help = "Do nothing but print what would be done, as a job that `netdyno run` takes (docs/jobs.md)"
+    )]
     pub print_job: bool,
     #[command(flatten)]
     pub gauges: Gauges,
@@ -259,16 +274,23 @@ pub struct Output {
 
 /// What shows a run while it lasts (docs/screen.md).
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub struct Gauges {
-    /// Show the run full-screen while it lasts: rates, loss, latency, streams or trials, queues, cores. Keys end it and,
-    /// where frames are sent at a rate, pause it and change the rate; ? lists them.
-    #[arg(long)]
+    #[arg(
+        long,
+        help = "Show the run full-screen while it lasts (docs/screen.md)",
+        long_help = "Show the run full-screen while it lasts: rates, loss, latency, streams or trials, queues, cores. Keys end it and, where frames are sent at a rate, pause it and change the rate; ? lists them"
+    )]
     pub tui: bool,
-    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the run lasts (127.0.0.1:9100, [::]:9100).
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        help = "Serve metrics for Prometheus while the run lasts (127.0.0.1:9100)",
+        long_help = "Serve metrics for Prometheus at http://ADDR:PORT/metrics while the run lasts (127.0.0.1:9100, [::]:9100)"
+    )]
     pub metrics: Option<std::net::SocketAddr>,
     /// Another name that metrics are asked for by, such as this host's in DNS; may be given more than once.
-    #[arg(long, value_name = "NAME", requires = "metrics")]
+    #[arg(long, value_name = "NAME", requires = "metrics", hide_short_help = true)]
     pub metrics_name: Vec<String>,
 }
 
@@ -313,38 +335,46 @@ pub struct Demo {
     pub gauges: Gauges,
 }
 
-/// `send`: its settings, and those that are typed in a way of their own.
+/// `send`: its settings, and the options of a plugin.
 #[derive(Debug, Args)]
 #[command(mut_arg("what", |what| what.required_unless_present("plugin")))]
-#[command(mut_arg("mesh", |mesh| mesh.requires("interface").conflicts_with("measure")))]
+#[command(mut_arg("mesh", |mesh| mesh.requires("on").conflicts_with("measure")))]
 #[command(mut_arg("round-trip", |returns| returns.conflicts_with("measure")))]
-#[command(mut_arg("resolve", |resolve| resolve.requires("interface")))]
+#[command(mut_arg("resolve", |resolve| resolve.requires("on")))]
 pub struct Send {
     #[command(flatten)]
-    pub asked: Asked<spec::Send>,
+    pub asked: Asked<spec::Send, TwoHosts>,
     #[command(flatten)]
-    pub by_plugin: plugin::ByPlugin,
-    /// Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends WHAT, at the rate and
-    /// as many frames as are asked for, from one start.
-    #[arg(long = "on", value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
-    pub interface: Vec<String>,
-    /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE); of several ports on one for each. What arrives
-    /// there is dropped after it was counted, unless --pass says otherwise.
-    #[arg(long, value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
-    pub measure: Vec<String>,
-    #[command(flatten)]
-    pub lab: lab::OwnLab,
+    pub plugin: plugin::Given,
     #[command(flatten)]
     pub output: Output,
 }
 
+/// A lab between two hosts has one cable.
+#[derive(Debug, Clone)]
+pub struct TwoHosts;
+
+impl LeavesOut for TwoHosts {
+    const OPTIONS: &'static [&'static str] = &["ports"];
+}
+
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Traffic")]
+#[command(mut_arg("plugin", |plugin| plugin.conflicts_with("what")))]
 pub struct Craft {
-    /// What to build: a packet expression (docs/expressions.md) or a scenario file (docs/scenarios.md).
-    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath, required_unless_present = "plugin")]
+    #[arg(
+        value_name = "WHAT",
+        value_hint = ValueHint::FilePath,
+        required_unless_present = "plugin",
+        help_heading = None::<&str>,
+        help = "A packet, such as 'ipv4(src=10.0.0.0/16)/udp(dport=53)' (docs/expressions.md), or a scenario FILE.yaml",
+        long_help = "What to build: a packet expression (docs/expressions.md) or a scenario file (docs/scenarios.md)"
+    )]
     pub what: Option<String>,
     #[command(flatten)]
-    pub by_plugin: plugin::ByPlugin,
+    pub named: Asked<spec::Plugin>,
+    #[command(flatten)]
+    pub plugin: plugin::Given,
     /// Write a capture file: pcap, or pcapng if it is named so; .gz and .zst compress; - is standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
@@ -364,39 +394,21 @@ pub struct Craft {
     pub sign: bool,
 }
 
-/// `replay`: its settings, and those that are typed in a way of their own.
+/// `replay`: its settings.
 #[derive(Debug, Args)]
 #[command(mut_arg("round-trip", |returns| returns.conflicts_with("measure")))]
 #[command(mut_arg("sides", |sides| sides.value_parser(sides_of)))]
-#[command(mut_arg("only-side", |side| side.conflicts_with("on2")))]
-#[command(mut_arg("write", |write| write.conflicts_with_all(["interface", "on2", "measure", "tui", "metrics"])))]
+#[command(mut_arg("write", |write| write.conflicts_with_all(["tui", "metrics"])))]
 pub struct Replay {
     #[command(flatten)]
-    pub asked: Asked<spec::Replay>,
-    /// Send on this interface (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab")]
-    pub interface: Option<String>,
-    /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE). What arrives there is dropped after it
-    /// was counted, unless --pass says otherwise.
-    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
-    pub measure: Option<String>,
-    #[command(flatten)]
-    pub lab: lab::OwnLab,
-    /// Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on --on, in
-    /// the order and at the times of the capture across both. Which side sent each frame --sides says; default: auto.
-    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
-    pub on2: Option<String>,
-    /// Measure on this interface what arrives of --on2's frames, and with --measure what arrives of --on's: with a device
-    /// in the middle, frames of --on arrive where those of --on2 leave.
-    #[arg(long, value_name = "IFACE", requires_all = ["measure", "on2"])]
-    pub measure2: Option<String>,
+    pub asked: Asked<spec::Replay, TwoHosts>,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// How sides are told apart, as it was typed.
+/// How sides are told apart, as it was typed: crate `job` knows the words, which crate `spec` keeps as they are.
 fn sides_of(text: &str) -> Result<OsString, String> {
-    readable::<Sides>(text).map(OsString::from)
+    text.parse::<Sides>().map(|_| text.into()).map_err(|bad| bad.to_string())
 }
 
 /// `measure`: its settings, and what it does anyway, said.
@@ -476,7 +488,7 @@ pub struct Doctor {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "calibrate")]
     pub save: Option<PathBuf>,
     /// Yes, calibrate this interface, although it carries the default route or your login.
-    #[arg(long, value_name = "IFACE", requires = "calibrate")]
+    #[arg(long, value_name = "IFACE", requires = "calibrate", help_heading = "Expert")]
     pub yes_disrupt: Option<String>,
     /// Print JSON.
     #[arg(long)]
@@ -499,7 +511,7 @@ pub struct Run {
 pub struct Allowed {
     /// Yes, use this interface although it carries the default route or your login; it is never used because the job says
     /// so. Once for each.
-    #[arg(long, value_name = "IFACE")]
+    #[arg(long, value_name = "IFACE", help_heading = "Expert")]
     pub yes_disrupt: Vec<String>,
     /// Yes, run this command, which the job has; it is never run because the job says so.
     #[arg(long, value_name = "CMD")]
@@ -539,9 +551,10 @@ pub struct Rerun {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub struct ReportCommand {
     /// A folder that --report wrote, or its result.json or report.html.
-    #[arg(value_hint = ValueHint::AnyPath)]
+    #[arg(value_hint = ValueHint::AnyPath, help_heading = None::<&str>)]
     pub path: PathBuf,
     /// Print it as JSON.
     #[arg(long)]

@@ -8,14 +8,12 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Settings that are neither typed as they are called (`trial_duration` is `--trial-duration`) nor as crate `spec` declares them, and how they are
-/// typed.
+/// What libraries speak of as of settings and crate `spec` cannot declare as such: options of verbs that are no jobs, verbs, several options
+/// at once, and a setting of which a word alone (`password_file`) would be another one's.
 const OTHERWISE: &[(&str, &str)] = &[
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("captures", "`netdyno clone FILE --server PORT`"),
     ("json", "`--json`"),
-    ("lab.impair", "--lab-impair"),
-    ("lab.ports", "--ports"),
     ("lab.queues", "--queues"),
     ("links", "--on and --measure"),
     ("links: [{on: eth1}]", "--on eth1"),
@@ -72,7 +70,7 @@ fn of_the_drop_in(setting: &str) -> Option<String> {
 }
 
 /// In the words of the command line.
-fn typed(text: &str) -> Cow<'_, str> {
+pub fn typed(text: &str) -> Cow<'_, str> {
     worded(text, option)
 }
 
@@ -99,8 +97,39 @@ fn declared(path: &str, members: &'static [Member]) -> Option<String> {
 /// How a setting of any kind of job, or of a search, is typed.
 fn declared_anywhere(path: &str) -> Option<String> {
     let of_kinds = spec::Job::SETTINGS.iter().map(|(_, members)| members());
-    let mut all = of_kinds.chain(spec::Find::SETTINGS.iter().map(|(_, members)| *members));
-    all.find_map(|members| declared(path, members))
+    let mut all = of_kinds.chain(searches().map(|(_, members)| members));
+    of_search(path).or_else(|| all.find_map(|members| declared(path, members)))
+}
+
+/// Of each search its name and its settings.
+fn searches() -> impl Iterator<Item = (&'static str, &'static [Member])> {
+    spec::Find::SETTINGS.iter().chain(spec::EndpointFind::SETTINGS).copied()
+}
+
+/// A setting of a search by its path in the job: `find.loss.step`.
+fn of_search(path: &str) -> Option<String> {
+    let (name, path) = path.strip_prefix("find.")?.split_once('.')?;
+    let (_, members) = searches().find(|(search, _)| *search == name)?;
+    declared(path, members)
+}
+
+/// How the setting at a path of this job is typed; the path, where it is not.
+pub fn path(job: &spec::Job, path: &str) -> String {
+    let of_kind = || {
+        let (_, members) = spec::Job::SETTINGS.iter().find(|(kind, _)| *kind == job.kind())?;
+        declared(path, members())
+    };
+    let end = || {
+        let (link, end) = path.rsplit_once("].")?;
+        let second = matches!(job, spec::Job::Replay(_)) && link.ends_with("[1");
+        Some(format!("--{end}{}", if second { "2" } else { "" }))
+    };
+    end()
+        .or_else(|| listed(path.rsplit('.').next().unwrap_or(path)))
+        .or_else(|| of_search(path))
+        .or_else(of_kind)
+        .or_else(|| option(path))
+        .unwrap_or_else(|| format!("`.{path}`"))
 }
 
 /// What a declaration says of a setting, beside these. Which options there are must not be asked here: they are made of it. A test
@@ -264,7 +293,7 @@ mod tests {
     fn declarations_name_settings_that_can_be_typed() {
         let mut named = 0;
         let of_kinds = spec::Job::SETTINGS.iter().map(|(kind, members)| (*kind, members()));
-        for (kind, members) in of_kinds.chain(spec::Find::SETTINGS.iter().copied()) {
+        for (kind, members) in of_kinds.chain(searches()) {
             setting::each(members, &mut |path, setting| {
                 let of_shorthands = setting.shorthands.iter().flat_map(|of| [Some(of.text), of.brief]);
                 let texts = [Some(setting.text), setting.brief].into_iter().chain(of_shorthands).flatten();

@@ -20,7 +20,8 @@
 //! - `optional`, `needed`: whether there is a job without it, where the type says otherwise.
 //! - `file`: its value may be the name of a file, although it is text.
 //! - `shorthand(option = "topspeed", means = "top", text = "...")`: another option, which stands for one of its values; with
-//!   `value = "CPU"` it takes one itself, which is put where `means` has `{}`. It may have `brief`, `expert`, `excludes` of its own.
+//!   `value = "CPU"` it takes one itself, which is put where `means` has `{}`, and several if the member takes several with commas. It may
+//!   have `brief`, `heading`, `expert`, `excludes` of its own, and `needs`, which names options.
 //! - `unnamed`: it has no option but its shorthands.
 //! - `explained`: help says what each of its words means.
 //! - `consent`: a job has it only if whoever runs the job says so, too.
@@ -89,7 +90,9 @@ struct Shorthand {
     means: String,
     text: String,
     brief: Option<String>,
+    heading: Option<String>,
     excludes: Vec<String>,
+    needs: Vec<String>,
     expert: bool,
 }
 
@@ -103,7 +106,9 @@ impl Shorthand {
                 "means" => said.means = text(&meta)?,
                 "text" => said.text = text(&meta)?,
                 "brief" => said.brief = Some(text(&meta)?),
+                "heading" => said.heading = Some(text(&meta)?),
                 "excludes" => said.excludes = names(&meta)?,
+                "needs" => said.needs = names(&meta)?,
                 "expert" => said.expert = true,
                 _ => return Err(meta.error("crate settings lists what may be said of a shorthand")),
             }
@@ -114,8 +119,8 @@ impl Shorthand {
 
     /// Its row, of a setting that stands under `heading`.
     fn row(&self, heading: Option<&str>) -> Tokens {
-        let Shorthand { option, value, means, text, brief, excludes, expert } = self;
-        let heading = some(&if *expert { Some("Expert") } else { heading });
+        let Shorthand { option, value, means, text, brief, heading: own, excludes, needs, expert } = self;
+        let heading = some(&if *expert { Some("Expert") } else { own.as_deref().or(heading) });
         let [value, brief] = [value, brief].map(some);
         quote! {
             crate::setting::Shorthand {
@@ -126,6 +131,7 @@ impl Shorthand {
                 brief: #brief,
                 heading: #heading,
                 excludes: &[#(#excludes),*],
+                needs: &[#(#needs),*],
             }
         }
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use settings::settings;
 use std::time::Duration;
 use traffic::Rate;
+use traffic::faults::Share;
 use wire::Mac;
 
 words! {
@@ -51,21 +52,31 @@ pub struct Lab {
     #[setting(option = "lab-burst", value = "BYTES", needs("lab.bottleneck"), rare)]
     pub burst: Option<Written<u64>>,
     /// What the device in the lab loses, evenly: 1%, 1/1000.
-    #[setting(option = "lab-loss", value = "SHARE", needs("lab"))]
+    #[setting(option = "lab-loss", value = "SHARE", needs("lab"), reads = "Share")]
     pub loss: Option<String>,
     /// A device with these faults instead.
-    #[setting(apart)]
+    #[setting(
+        unnamed,
+        excludes("lab.dut", "lab.bottleneck", "lab.loss"),
+        shorthand(
+            option = "lab-impair",
+            value = "FAULTS",
+            means = "{}",
+            text = "Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes ('delay 500us loss 1%', docs/impair.md).",
+            brief = "Put a device with known faults into the lab: 'delay 500us loss 1%'",
+            needs("lab")
+        )
+    )]
     pub impair: Option<Faults>,
-    /// A device with so many ports, 3 to 16, each with an interface of ours: port0, port1, ... Default: two.
-    #[setting(apart)]
+    /// A device with so many ports, 3 to 16, each with an interface of ours: port0, port1, ...; all in a mesh, or two and two of them
+    /// in pairs. Default: 4 in a mesh, else two.
+    #[setting(
+        value = "N",
+        needs("lab"),
+        excludes("lab.impair"),
+        brief = "Ports of the device in the lab, 3 to 16, each with an interface of ours"
+    )]
     pub ports: Option<u32>,
-}
-
-/// A job may be done in a lab of its own.
-#[settings]
-pub struct InLab {
-    #[part]
-    lab: lab!(),
 }
 
 /// Which ports, which frames: what trials and searches share.
@@ -80,10 +91,28 @@ pub struct Bench {
     )]
     pub what: Option<String>,
     /// Instead of that: a plugin says what the frames are.
-    #[setting(apart)]
+    #[setting(within)]
     pub plugin: Option<Plugin>,
     /// The pairs of ports: where frames leave, and where they are measured.
-    #[setting(apart)]
+    #[setting(
+        unnamed,
+        comma,
+        excludes("lab"),
+        shorthand(
+            option = "on",
+            value = "IFACE",
+            means = "on={}",
+            heading = "Traffic",
+            text = "Send on this interface (IFACE, or IFACE@NAMESPACE). For several pairs of ports give `.on` and `.measure` once for each."
+        ),
+        shorthand(
+            option = "measure",
+            value = "IFACE",
+            means = "measure={}",
+            heading = "Measure",
+            text = "Measure on this interface what arrives."
+        )
+    )]
     pub links: Vec<Link>,
     /// Which of the ports send to which. In a mesh the load is that of each, and {src_ip} and {dst_ip} in `what` stand for the
     /// addresses of ports.
@@ -91,7 +120,7 @@ pub struct Bench {
         unnamed,
         default = "pairs",
         heading = "Traffic",
-        excludes("both_ways"),
+        excludes("both_ways", "lab.impair"),
         shorthand(
             option = "mesh",
             means = "mesh",
@@ -129,11 +158,11 @@ pub struct Bench {
     #[setting(expert)]
     pub no_learning: bool,
     /// Send the trial's load for so long before it, unmeasured.
-    #[setting(value = "TIME")]
+    #[setting(value = "TIME", heading = "Measure")]
     pub warm_up: Option<Written<Duration>>,
     /// Do a trial that failed with little loss again, this many times at most: in a lab, where the device shares this
     /// machine. One that the sender fell short of, or was held up in, four times as often, everywhere.
-    #[setting(value = "N", default = "1")]
+    #[setting(value = "N", default = "1", heading = "Measure")]
     pub retries: Option<u32>,
     /// Send like any other program. Default: before all ordinary tasks of this machine (SCHED_FIFO), because a sender that
     /// others hold up offers another load than was asked for.
@@ -178,7 +207,12 @@ pub struct Trial {
     pub duration: Option<Written<Duration>>,
     /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max, pdv, ipdv, jitter), reorder=0%; several
     /// with commas.
-    #[setting(value = "LIMITS", default = "loss=0%")]
+    #[setting(
+        value = "LIMITS",
+        default = "loss=0%",
+        heading = "Measure",
+        brief = "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas"
+    )]
     pub goal: Option<String>,
     #[part]
     floor: floor!(),
@@ -282,7 +316,12 @@ pub struct Finding {
     /// reorder=0%, several with commas; of MLRsearch also exceed=50% (the share of time that may be bad), sum=21s (time
     /// until a load is decided) and trial=1s. ndr and pdr are FD.io CSIT's: loss=0% and loss=0.5%, in 21 trials of 1 s of
     /// which half may be worse. Give it several times for several goals of MLRsearch.
-    #[setting(option = "goal", value = "LIMITS", default = "loss=0%")]
+    #[setting(
+        option = "goal",
+        value = "LIMITS",
+        default = "loss=0%",
+        brief = "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas"
+    )]
     pub goals: Vec<String>,
     /// How near the highest load that passes and the lowest that fails must come, relative to the load. Default: 0.25%; where
     /// this machine is too busy to judge loads so near to each other, 1%, which the result says then.
@@ -464,7 +503,11 @@ pub struct Soak {
     #[setting(value = "RATE", heading = "Rate")]
     pub rate: Written<Rate>,
     /// What has to be kept throughout, as in `search throughput`.
-    #[setting(value = "LIMITS", default = "loss=0%")]
+    #[setting(
+        value = "LIMITS",
+        default = "loss=0%",
+        brief = "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas"
+    )]
     pub goal: Option<String>,
 }
 

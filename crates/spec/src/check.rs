@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Find, Search};
 use crate::{
     Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab,
-    Link, Live, Meter, Pattern, Probe, Replay, Send, Sign, TCP,
+    Link, Live, Meter, Pattern, Probe, Replay, Send, Sign, TCP, Timestamps,
 };
 use std::time::Duration;
 
@@ -423,7 +423,7 @@ fn edits(edits: &Edits) -> Result<(), Contradiction> {
     )
 }
 
-fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
+pub(crate) fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
     hold(
         path,
         &[
@@ -582,6 +582,14 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
                 "the probe's records say what arrived: leave out `.measure`",
             ),
             ("warm_up", bench.warm_up.is_some(), "a trial begins with an empty cache: leave it out"),
+            ("back", bench.back.is_some(), "flows are sent to a probe and nothing comes back: leave it out"),
+            ("no_learning", bench.no_learning, "a probe is told no addresses before a trial: leave it out"),
+            ("how", bench.how != How::Auto, "the probe's records say what arrived: leave it out"),
+            (
+                "timestamps",
+                bench.timestamps != Timestamps::Auto,
+                "the probe's records say what arrived: leave it out",
+            ),
         ],
     )?;
     hold(

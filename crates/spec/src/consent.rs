@@ -152,7 +152,7 @@ mod tests {
     use std::ffi::OsStr;
 
     /// Of each setting one of these is a value.
-    const VALUES: [&str; 13] = [
+    const VALUES: [&str; 14] = [
         "1",
         "true",
         "300",
@@ -165,6 +165,7 @@ mod tests {
         "192.0.2.1",
         "5mbps",
         "99%,5%",
+        "loss 1%",
         "3",
     ];
 

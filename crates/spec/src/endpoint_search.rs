@@ -1,10 +1,10 @@
 //! Searches between two endpoints: the smallest socket buffer that carries what the path does, and the highest rate of
 //! transactions that stays in time.
 
-use crate::bench::Lab;
 use crate::check::{Contradiction, hold};
 use crate::endpoint::{Endpoint, EndpointRate, EndpointTest};
 use crate::kind::Kind;
+use crate::parts::lab;
 use crate::setting::{Member, Settings as _};
 use crate::written::{Quantity, Ratio, Written};
 use schemars::JsonSchema;
@@ -78,16 +78,16 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// A search between this host and a netdyno server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[settings]
 pub struct EndpointSearch {
     /// What is searched for.
+    #[setting(apart)]
     pub find: EndpointFind,
     /// The test that is done again and again; `duration` is that of each trial. Its buffers, or its rate, are what is varied.
+    #[setting(within)]
     pub endpoint: Endpoint,
-    /// Both ends in a lab of its own, instead of a server elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lab: Option<Lab>,
+    #[part]
+    lab: lab!(),
 }
 
 /// What is searched for.
@@ -100,7 +100,17 @@ pub enum EndpointFind {
     Transactions(MostTransactions),
 }
 
+impl Default for EndpointFind {
+    fn default() -> EndpointFind {
+        EndpointFind::SocketBuffer(SocketBuffer::default())
+    }
+}
+
 impl EndpointFind {
+    /// Of each search its name and its settings.
+    pub const SETTINGS: &'static [(&'static str, &'static [Member])] =
+        &[("socket-buffer", SocketBuffer::MEMBERS), ("transactions", MostTransactions::MEMBERS)];
+
     /// As it is written.
     pub fn name(&self) -> &'static str {
         match self {
@@ -155,7 +165,17 @@ pub struct MostTransactions {
     #[setting(value = "RATE")]
     pub min: Option<Written<EndpointRate>>,
     /// The bound of the latency, at `.percentile`: 200us.
-    #[setting(value = "TIME")]
+    #[setting(
+        value = "TIME",
+        brief = "The bound of another percentile (`.percentile`)",
+        shorthand(
+            option = "p99",
+            value = "TIME",
+            means = "{}",
+            text = "The bound of the 99th percentile: 200us.",
+            excludes("percentile")
+        )
+    )]
     pub below: Option<Written<Duration>>,
     /// Which percentile of the latency is bounded: 50 to 99.999, or 100 for the longest.
     #[setting(value = "N", default = "99")]
@@ -188,12 +208,8 @@ impl MostTransactions {
 }
 
 impl Kind for EndpointSearch {
-    /// Of the test no more than clients word otherwise: it is an endpoint's, whose settings stand there.
     fn settings() -> &'static [Member] {
-        &[
-            Member::Within("find.socket-buffer", SocketBuffer::MEMBERS),
-            Member::Within("find.transactions", MostTransactions::MEMBERS),
-        ]
+        EndpointSearch::MEMBERS
     }
 
     fn yes_disrupt(&self) -> &[String] {

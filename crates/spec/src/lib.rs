@@ -37,7 +37,7 @@ mod words;
 mod written;
 
 pub use bench::{
-    Axis, Bench, Burst, Dut, Find, Finding, InLab, Lab, Latency, LossCurve, Method, Recovery, Reset, Search,
+    Axis, Bench, Burst, Dut, Find, Finding, Lab, Latency, LossCurve, Method, Recovery, Reset, Search,
     Soak, Throughput, Trial,
 };
 pub use check::Contradiction;
@@ -63,7 +63,7 @@ pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
-    Disrupting, Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps,
+    Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps,
     Through,
 };
 pub use words::Word;

@@ -3,10 +3,12 @@
 use crate::check::{self, Contradiction};
 use crate::edits::Edits;
 use crate::kind::Kind;
-use crate::setting::{Member, Settings as _};
+use crate::setting::{self, Member, OneValue, Settings as _, Shape};
 use crate::words::words;
 use crate::written::Written;
 use settings::settings;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::time::Duration;
 use traffic::faults::{Cycle, Share, Shift};
 
@@ -140,6 +142,42 @@ pub struct Faults {
     pub buffer: Option<Written<u64>>,
 }
 
+/// The settings above in one text, each by its option's name and without dashes: `delay 500us loss 1%`, `delay=500us,loss=1%`.
+impl OneValue for Faults {
+    fn of(text: &OsStr) -> Result<Faults, String> {
+        let text = setting::text(text)?;
+        let mut words =
+            text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '=')).filter(|word| !word.is_empty());
+        let mut faults = Faults::default();
+        let mut said = BTreeSet::new();
+        while let Some(word) = words.next() {
+            let name = word.trim_start_matches('-');
+            let found = setting::typed(Faults::MEMBERS, name);
+            let (path, setting) =
+                found.ok_or_else(|| format!("there is no fault `{name}`. {TAKES_FAULTS}"))?;
+            if !said.insert(path.clone()) {
+                return Err(format!("`{name}` is said twice. {TAKES_FAULTS}"));
+            }
+            let value = match setting.shape {
+                Shape::Flag => "",
+                _ => words
+                    .next()
+                    .ok_or_else(|| format!("`{name}` takes a value, {}. {TAKES_FAULTS}", setting.value))?,
+            };
+            let put = setting.takes(OsStr::new(value)).and_then(|()| {
+                let put = faults.put(&path, OsStr::new(setting.meant(value)));
+                put.unwrap_or_else(|| Err("there is no such setting".to_owned()))
+            });
+            put.map_err(|bad| format!("`{name} {value}`: {bad}. {TAKES_FAULTS}"))?;
+        }
+        check::faults("", &faults)
+            .map_err(|wrong| format!("`{}`: {}. {TAKES_FAULTS}", wrong.member, wrong.what))?;
+        Ok(faults)
+    }
+}
+
+const TAKES_FAULTS: &str = "Write what `netdyno impair` takes, without dashes: delay 500us loss 1%";
+
 /// Two interfaces become a device with known faults.
 #[settings]
 pub struct Impair {
@@ -191,7 +229,36 @@ impl Kind for Impair {
 mod tests {
     use super::*;
     use crate::setting::named;
-    use std::ffi::OsStr;
+
+    #[test]
+    fn faults_are_written_with_dashes_or_without() {
+        let read = |text: &str| Faults::of(OsStr::new(text));
+        let some = "delay=10ms,jitter=1ms loss 1/3 random flap 2s/500ms reorder 1% reorder-by 200us";
+        let faults = read(some).expect(some);
+        let delays = [&faults.delay, &faults.jitter].map(|time| time.as_deref().copied());
+        assert_eq!(delays, [10, 1].map(|ms| Some(Duration::from_millis(ms))));
+        assert!(faults.random && faults.loss.as_deref() == Some("1/3") && faults.flap.is_some());
+        assert_eq!(faults.reorder_by.as_deref(), Some("200us"));
+        let back = Faults { direction: Direction::Back, ..read("delay 10ms").expect("a delay") };
+        assert_eq!(read("--delay 10ms direction back"), Ok(back));
+        assert_eq!(read("seed 7"), Ok(Faults { seed: Some(7), ..Faults::default() }));
+        assert_eq!(read(""), Ok(Faults::default()));
+        for (bad, says) in [
+            ("delay", "`delay` takes a value, TIME"),
+            ("delay 5", "`delay 5`: "),
+            ("lose 1%", "no fault `lose`"),
+            ("jitter 1ms", "it is of a `.delay`"),
+            ("loss 200%", "no share of frames"),
+            ("loss 1% loss 2%", "`loss` is said twice"),
+            ("flap 2s", "no two times"),
+            ("copies 3", "nothing is copied"),
+            ("reorder 1% reorder-by 0", "no distance"),
+            ("loop 0", "not in 1..=100000"),
+        ] {
+            let error = read(bad).expect_err(bad);
+            assert!(error.contains(says) && error.contains("netdyno impair"), "{bad}: {error}");
+        }
+    }
 
     /// They are kept as they were written, and read where the device is made.
     #[test]

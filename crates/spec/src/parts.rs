@@ -131,7 +131,11 @@ parts! { ($)
         /// Show what latency is left when this is taken off: `device` (the lab's device of `.lab.impair`, idle; then the
         /// default), `cable` (a lab's bare cable on this machine), a time (12us), or an earlier result with a cable in the
         /// device's place.
-        #[setting(value = "WHAT", brief = "Take this off latencies: device, cable, a time, an earlier result")]
+        #[setting(
+            value = "WHAT",
+            heading = "Measure",
+            brief = "Take this off latencies: device, cable, a time, an earlier result"
+        )]
         pub floor: Option<String>,
     }
 

@@ -8,12 +8,13 @@ use crate::kind::Kind;
 use crate::listen::{Capture, Clock, How, Timestamps};
 use crate::parts::{disrupting, lab, metering, pace, shape, through};
 use crate::plugin::Plugin;
-use crate::setting::{Member, Settings as _};
+use crate::setting::{self, Member, Settings as _};
 use crate::words::words;
 use crate::written::{Share, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::settings;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use traffic::schedule::Speed;
 
@@ -27,6 +28,63 @@ pub struct Link {
     /// They are measured, and dropped unless `meter.pass` says otherwise, where they arrive on this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
+}
+
+/// Of a link one interface, as a text: `on=eth1`, `measure=eth2`, and `on2=`, `measure2=` of the second of two links. What a client
+/// is told of each is declared with the job's links.
+enum End {
+    On,
+    Measure,
+}
+
+impl End {
+    /// Which, of a certain link or of the first that has none, and the interface.
+    fn read(given: &OsStr) -> Result<(End, Option<usize>, &str), String> {
+        let given = setting::text(given)?;
+        let (which, interface) = given.split_once('=').unwrap_or(("on", given));
+        if interface.is_empty() {
+            return Err("an interface has a name".to_owned());
+        }
+        match which {
+            "on" => Ok((End::On, None, interface)),
+            "measure" => Ok((End::Measure, None, interface)),
+            "on2" => Ok((End::On, Some(1), interface)),
+            "measure2" => Ok((End::Measure, Some(1), interface)),
+            _ => Err("write on=IFACE or measure=IFACE".to_owned()),
+        }
+    }
+
+    fn of(self, link: &mut Link) -> &mut Option<String> {
+        match self {
+            End::On => &mut link.on,
+            End::Measure => &mut link.measure,
+        }
+    }
+}
+
+/// The nth interface that frames leave by is of the nth link, as is the nth that they are measured on.
+impl setting::Value for Vec<Link> {
+    const SHAPE: setting::Shape = setting::Shape::Many;
+
+    fn reads(text: &OsStr) -> Result<(), String> {
+        End::read(text).map(|_| ())
+    }
+
+    fn put(&mut self, text: &OsStr) -> Result<(), String> {
+        let (end, number, interface) = End::read(text)?;
+        let missing = |link: &Link| match end {
+            End::On => link.on.is_none(),
+            End::Measure => link.measure.is_none(),
+        };
+        let number = number.or_else(|| self.iter().position(missing)).unwrap_or(self.len());
+        if self.len() <= number {
+            self.resize_with(number + 1, Link::default);
+        }
+        if let Some(link) = self.get_mut(number) {
+            *end.of(link) = Some(interface.to_owned());
+        }
+        Ok(())
+    }
 }
 
 words! {
@@ -93,13 +151,6 @@ pub struct Through {
     through: through!(),
 }
 
-/// What is used although others depend on it.
-#[settings]
-pub struct Disrupting {
-    #[part]
-    disrupting: disrupting!(),
-}
-
 /// What an expression does not say.
 #[settings]
 pub struct Shape {
@@ -157,11 +208,28 @@ pub struct Send {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
     /// Instead of that: a plugin says what the frames are.
-    #[setting(apart)]
+    #[setting(within)]
     pub plugin: Option<Plugin>,
     /// Where frames leave and are measured. Of several links each sends the whole, at the rate and as many frames as are asked
     /// for, from one start.
-    #[setting(apart)]
+    #[setting(
+        unnamed,
+        comma,
+        excludes("lab"),
+        shorthand(
+            option = "on",
+            value = "IFACE",
+            means = "on={}",
+            text = "Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends `.what`, at the rate and as many frames as are asked for, from one start."
+        ),
+        shorthand(
+            option = "measure",
+            value = "IFACE",
+            means = "measure={}",
+            heading = "Measure",
+            text = "Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE); of several ports on one for each. What arrives there is dropped after it was counted, unless `.pass` says otherwise."
+        )
+    )]
     pub links: Vec<Link>,
     #[part]
     lab: lab!(),
@@ -254,7 +322,38 @@ pub struct Replay {
     #[setting(typed_by_place, value = "FILE", always, needed)]
     pub captures: Vec<PathBuf>,
     /// Where frames leave and are measured; of two sides the first's, then the second's.
-    #[setting(apart)]
+    #[setting(
+        unnamed,
+        excludes("lab"),
+        shorthand(
+            option = "on",
+            value = "IFACE",
+            means = "on={}",
+            text = "Send on this interface (IFACE, or IFACE@NAMESPACE)."
+        ),
+        shorthand(
+            option = "on2",
+            value = "IFACE",
+            means = "on2={}",
+            excludes("only_side"),
+            text = "Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on `.on`, in the order and at the times of the capture across both. Which side sent each frame `.sides` says; default: auto."
+        ),
+        shorthand(
+            option = "measure",
+            value = "IFACE",
+            means = "measure={}",
+            heading = "Measure",
+            text = "Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE). What arrives there is dropped after it was counted, unless `.pass` says otherwise."
+        ),
+        shorthand(
+            option = "measure2",
+            value = "IFACE",
+            means = "measure2={}",
+            heading = "Measure",
+            needs("measure", "on2"),
+            text = "Measure on this interface what arrives of `.on2`'s frames, and with `.measure` what arrives of `.on`'s: with a device in the middle, frames of `.on` arrive where those of `.on2` leave."
+        )
+    )]
     pub links: Vec<Link>,
     #[part]
     lab: lab!(),
@@ -273,7 +372,7 @@ pub struct Replay {
     #[setting(value = "SIDE", needs("sides"), rare)]
     pub only_side: Option<Side>,
     /// Write the frames, with the times they would leave at, into a capture file instead.
-    #[setting(short = 'w', value = "FILE", excludes("lab", "round_trip", "cores"), consent)]
+    #[setting(short = 'w', value = "FILE", excludes("links", "lab", "round_trip", "cores"), consent)]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[setting(value = "SPEED", heading = "Rate", excludes("rate"))]

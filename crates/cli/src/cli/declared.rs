@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use spec::setting::{Member, Setting, Settings, Shape, Shorthand, each, named};
 use std::ffi::{OsStr, OsString};
+use std::marker::PhantomData;
 
 /// A job of this kind, and where its result goes.
 #[derive(Debug, Args)]
@@ -25,9 +26,24 @@ impl<T: Settings + Into<spec::Job>> Declared<T> {
     }
 }
 
-/// What is typed of a struct of settings.
+/// What is typed of a struct of settings, but for the options that `L` leaves out.
 #[derive(Debug, Clone)]
-pub struct Asked<T>(pub T);
+pub struct Asked<T, L = Nothing>(pub T, PhantomData<L>);
+
+/// Options of a struct of settings that a verb does not have, because the rules of crate `spec` refuse them there anyway: a test holds
+/// that they do.
+pub trait LeavesOut {
+    /// Their names; of what is typed by its place, the setting's.
+    const OPTIONS: &'static [&'static str];
+}
+
+/// A verb that has all of them.
+#[derive(Debug, Clone)]
+pub struct Nothing;
+
+impl LeavesOut for Nothing {
+    const OPTIONS: &'static [&'static str] = &[];
+}
 
 /// What clap calls a setting.
 fn id(setting: &Setting) -> &'static str {
@@ -40,23 +56,26 @@ fn ids(setting: &Setting) -> impl Iterator<Item = &'static str> {
     setting.is_typed().then(|| id(setting)).into_iter().chain(shorthands)
 }
 
-impl<T: Settings> Args for Asked<T> {
+impl<T: Settings, L: LeavesOut> Args for Asked<T, L> {
     fn augment_args(command: Command) -> Command {
+        let is_there = |id: &&str| !L::OPTIONS.contains(id);
         // Others are named by their paths.
         let others = |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path));
+        let excluded = |paths| others(paths).flat_map(ids).filter(is_there);
         let mut all = Vec::new();
         each(T::MEMBERS, &mut |_, setting| {
-            if setting.is_typed() {
-                let arg = argument(setting, T::MEMBERS);
-                let arg = arg.conflicts_with_all(others(setting.excludes).flat_map(ids));
-                all.push(others(setting.needs).map(id).fold(arg, Arg::requires));
+            if setting.is_typed() && is_there(&id(setting)) {
+                let arg = argument(setting, T::MEMBERS).conflicts_with_all(excluded(setting.excludes));
+                all.push(others(setting.needs).map(id).filter(is_there).fold(arg, Arg::requires));
             }
-            for shorthand in setting.shorthands {
+            for shorthand in setting.shorthands.iter().filter(|shorthand| is_there(&shorthand.option)) {
                 let arg = stands_for(shorthand, setting, T::MEMBERS);
-                let same = ids(setting).filter(|id| *id != shorthand.option);
-                let excluded = setting.excludes.iter().chain(shorthand.excludes);
-                let excluded = excluded.filter_map(|path| named(T::MEMBERS, path)).flat_map(ids);
-                all.push(arg.conflicts_with_all(same.chain(excluded)));
+                // Of a list each says a part.
+                let same = ids(setting).filter(|id| *id != shorthand.option && setting.shape != Shape::Many);
+                let arg = arg.conflicts_with_all(same.filter(is_there));
+                let arg =
+                    arg.conflicts_with_all(excluded(setting.excludes).chain(excluded(shorthand.excludes)));
+                all.push(shorthand.needs.iter().copied().filter(is_there).fold(arg, Arg::requires));
             }
         });
         command.args(all)
@@ -83,11 +102,18 @@ fn stands_for(shorthand: &'static Shorthand, of: &'static Setting, all: &'static
     let arg = helped(arg, shorthand.text, shorthand.brief, all);
     let arg = shorthand.heading.into_iter().fold(arg, Arg::help_heading);
     let Some(value) = shorthand.value else { return arg.action(ArgAction::SetTrue) };
+    let several = of.comma && of.shape == Shape::Many;
+    let arg = if several { arg.action(ArgAction::Append).value_delimiter(',') } else { arg };
     arg.value_name(value).value_parser(move |text: &str| {
         let meant = shorthand.means.replace("{}", text);
-        let read = of.takes(OsStr::new(&meant)).map_err(|bad| bad.replace(&meant, text));
+        let read = taken(of, OsStr::new(&meant)).map_err(|bad| bad.replace(&meant, text));
         read.map(|()| OsString::from(meant))
     })
+}
+
+/// Whether a setting takes a text; if not, why, in the words of the command line.
+fn taken(setting: &Setting, text: &OsStr) -> Result<(), String> {
+    setting.takes(text).map_err(|bad| wording::typed(&bad).into_owned())
 }
 
 /// The option of a setting.
@@ -139,15 +165,23 @@ fn parser(setting: &'static Setting) -> ValueParser {
     }
     ValueParser::new(move |text: &str| {
         let text = OsString::from(setting.meant(text));
-        setting.takes(&text).map(|()| text)
+        taken(setting, &text).map(|()| text)
     })
 }
 
 /// What was typed of a setting, and as which option. What was not typed is left to the job's own defaults.
 fn typed(setting: &'static Setting, matches: &ArgMatches) -> Vec<(&'static str, OsString)> {
-    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    // A verb may leave it out.
+    let source = |id: &str| matches.try_contains_id(id).is_ok().then(|| matches.value_source(id)).flatten();
+    let given = |id: &str| source(id) == Some(ValueSource::CommandLine);
+    // A default that is declared is the job's own; one that a verb gives an argument is as if it was typed.
+    let by_verb = |id: &str| {
+        source(id) == Some(ValueSource::DefaultValue)
+            && setting.default.is_none()
+            && setting.shape != Shape::Flag
+    };
     let values = |id: &str| matches.get_many::<OsString>(id).into_iter().flatten().cloned();
-    let own = Some(id(setting)).filter(|id| setting.is_typed() && given(id));
+    let own = Some(id(setting)).filter(|id| setting.is_typed() && (given(id) || by_verb(id)));
     let mut all = Vec::new();
     match own {
         Some(id) if setting.shape == Shape::Flag => all.push((id, OsString::new())),
@@ -164,9 +198,9 @@ fn typed(setting: &'static Setting, matches: &ArgMatches) -> Vec<(&'static str, 
     all
 }
 
-impl<T: Settings> FromArgMatches for Asked<T> {
+impl<T: Settings, L: LeavesOut> FromArgMatches for Asked<T, L> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut asked = Asked(T::default());
+        let mut asked = Asked(T::default(), PhantomData);
         asked.update_from_arg_matches(matches)?;
         Ok(asked)
     }
@@ -183,5 +217,70 @@ impl<T: Settings> FromArgMatches for Asked<T> {
             }
         });
         wrong.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::TwoHosts;
+    use crate::cli::search::OfFlows;
+    use crate::cli::search_between::{OfBuffers, OfTransactions};
+    use spec::{EndpointFind, EndpointTest, Find, Job, Lab, Link};
+
+    /// The path of the setting that an option says, and one of its values that is not its default.
+    fn value<T: Settings>(option: &str) -> (String, OsString) {
+        let mut found = None;
+        each(T::MEMBERS, &mut |path, setting| {
+            let shorthand = setting.shorthands.iter().find(|shorthand| shorthand.option == option);
+            let usual = ["1", "1s", "1kpps", "50%", "95%,5%", "a", "loss 1%"].map(str::to_owned);
+            let words = (setting.words)().into_iter().rev().map(str::to_owned).chain(usual);
+            let mut values = match shorthand {
+                Some(shorthand) => {
+                    vec![shorthand.means.replace("{}", "loss 1%"), shorthand.means.replace("{}", "a")]
+                }
+                None if id(setting) == option && setting.is_typed() => words.collect(),
+                None => return,
+            }
+            .into_iter();
+            let value = values.find(|value| setting.takes(OsStr::new(value)).is_ok());
+            found = Some((path.to_owned(), value.expect(option).into()));
+        });
+        found.unwrap_or_else(|| panic!("there is no {option}"))
+    }
+
+    fn each_is_refused<T: Settings + Clone + Into<Job>, L: LeavesOut>(job: T) {
+        let whole: Job = job.clone().into();
+        assert_eq!(whole.check(), Ok(()), "{whole:?}");
+        for option in L::OPTIONS {
+            let (path, value) = value::<T>(option);
+            let mut job = job.clone();
+            assert_eq!(job.put(&path, &value), Some(Ok(())), "{option}");
+            assert!(job.into().check().is_err(), "a file may say {path}: {}", value.display());
+        }
+    }
+
+    #[test]
+    fn what_a_verb_leaves_out_is_refused_in_a_file_too() {
+        let lab = || Some(Lab::default());
+        each_is_refused::<_, TwoHosts>(spec::Send { what: "ipv4".into(), lab: lab(), ..Default::default() });
+        each_is_refused::<_, TwoHosts>(spec::Replay {
+            captures: vec!["a.pcap".into()],
+            lab: lab(),
+            ..Default::default()
+        });
+        let links = vec![Link { on: Some("a".into()), measure: None }];
+        each_is_refused::<_, OfFlows>(spec::Search {
+            find: Find::Flows(spec::Flows { collect: Some("0.0.0.0:2055".into()), ..Default::default() }),
+            bench: spec::Bench { links, ..Default::default() },
+            ..Default::default()
+        });
+        each_is_refused::<_, OfBuffers>(spec::EndpointSearch { lab: lab(), ..Default::default() });
+        let below = Some("200us".parse().expect("a time"));
+        each_is_refused::<_, OfTransactions>(spec::EndpointSearch {
+            find: EndpointFind::Transactions(spec::MostTransactions { below, ..Default::default() }),
+            endpoint: spec::Endpoint { test: EndpointTest::TcpRr, ..Default::default() },
+            lab: lab(),
+        });
     }
 }

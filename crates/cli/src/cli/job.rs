@@ -1,10 +1,9 @@
 //! From what was typed to a job: the one place that knows both.
 
-use super::plugin::ByPlugin;
 use super::{Measure, Output, Replay, Send};
 use super::{clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, search::Trial};
+use anyhow::Result;
 use clap::Subcommand;
-use spec::Link;
 
 /// The commands that are jobs as they stand.
 #[derive(Debug, Subcommand)]
@@ -63,20 +62,23 @@ impl Typed {
         }
     }
 
-    /// The plugin that says what is sent.
-    pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
+    /// Asks the plugin that says what is sent, if there is one, for its options.
+    ///
+    /// # Errors
+    /// There is none such, or an option is wrong.
+    pub fn ask_plugin(&mut self) -> Result<()> {
         match self {
-            Typed::Send(args) => Some(&mut args.by_plugin),
-            Typed::Trial(args) => Some(&mut args.ports.by_plugin),
-            _ => None,
+            Typed::Send(args) => args.plugin.ask(args.asked.0.plugin.as_mut()),
+            Typed::Trial(args) => args.plugin.ask(args.asked.0.bench.plugin.as_mut()),
+            _ => Ok(()),
         }
     }
 
     /// The job, and where its result goes.
     pub fn job(self) -> (spec::Job, Output) {
         match self {
-            Typed::Send(args) => args.job(),
-            Typed::Replay(args) => args.job(),
+            Typed::Send(args) => (args.asked.0.into(), args.output),
+            Typed::Replay(args) => (args.asked.0.into(), args.output),
             Typed::Live(args) => args.job(),
             Typed::Bridge(args) => args.job(),
             Typed::Impair(args) => args.job(),
@@ -86,50 +88,7 @@ impl Typed {
             Typed::Collect(args) => args.job(),
             Typed::Clone(args) => args.job(),
             Typed::Endpoint(args) => args.job(),
-            Typed::Trial(args) => args.job(),
+            Typed::Trial(args) => (args.asked.0.into(), args.output),
         }
-    }
-}
-
-/// Of each pair of options one link; the rest where one was given more often.
-pub fn links(on: Vec<String>, measure: Vec<String>) -> Vec<Link> {
-    let pairs = on.len().max(measure.len());
-    let (mut on, mut measure) = (on.into_iter(), measure.into_iter());
-    (0..pairs).map(|_| Link { on: on.next(), measure: measure.next() }).collect()
-}
-
-/// Of two sides both, if there is anything of the second.
-fn two_sides(first: Link, second: Link) -> Vec<Link> {
-    let mut links = vec![first, second];
-    while links.last().is_some_and(|link| link.on.is_none() && link.measure.is_none()) {
-        links.pop();
-    }
-    links
-}
-
-impl Send {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Send { asked, by_plugin, interface, measure, lab, output } = self;
-        let job = spec::Send {
-            plugin: by_plugin.job(),
-            links: links(interface, measure),
-            lab: lab.put(asked.0.lab),
-            ..asked.0
-        };
-        (job.into(), output)
-    }
-}
-
-impl Replay {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let Replay { asked, interface, measure, lab, on2, measure2, output } = self;
-        let job = spec::Replay {
-            links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
-            lab: lab.put(asked.0.lab),
-            ..asked.0
-        };
-        (job.into(), output)
     }
 }

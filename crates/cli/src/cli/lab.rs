@@ -1,8 +1,9 @@
-//! `netdyno lab`, and the device that other verbs put into a lab of their own.
+//! `netdyno lab`. The device that other verbs put into a lab of their own is declared in crate `spec`.
 
-use super::{readable, word};
+use super::word;
 use ::lab::Loss;
 use clap::{Args, ValueHint};
+use spec::setting::OneValue as _;
 use spec::{Dut, Faults};
 use std::ffi::OsString;
 use traffic::Rate;
@@ -44,7 +45,7 @@ pub struct Lab {
     pub loss: Option<Loss>,
     /// Put a device with known faults between the hosts: what `netdyno impair` does, its options written without dashes
     /// ('delay 500us loss 1%', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
+    #[arg(long, value_name = "FAULTS", value_parser = faults, conflicts_with_all = ["dut", "bottleneck", "loss"])]
     pub impair: Option<Faults>,
     /// Run this at the receiving host, by a shell, from before CMD until CMD ends; CMD begins when it listens at a port
     /// ('netdyno endpoint serve --quiet'). `http` is a server that netdyno has: the pages / and /numbers at ports 80 and 8080. The
@@ -57,24 +58,7 @@ pub struct Lab {
     pub command: Vec<OsString>,
 }
 
-/// What is typed of a verb's own lab in a way of its own.
-#[derive(Debug, Clone, Default, Args)]
-#[command(mut_arg("lab-loss", |loss| loss.value_parser(loss_of)))]
-pub struct OwnLab {
-    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
-    /// ('delay 500us loss 1%', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab-dut", "lab-bottleneck", "lab-loss"])]
-    pub lab_impair: Option<Faults>,
-}
-
-impl OwnLab {
-    /// With the rest of the lab.
-    pub fn put(self, lab: Option<spec::Lab>) -> Option<spec::Lab> {
-        lab.map(|lab| spec::Lab { impair: self.lab_impair, ..lab })
-    }
-}
-
-/// What a device loses, as it was typed.
-fn loss_of(text: &str) -> Result<OsString, String> {
-    readable::<Loss>(text).map(OsString::from)
+/// What happens to frames, in one word.
+fn faults(text: &str) -> Result<Faults, String> {
+    Faults::of(text.as_ref()).map_err(|bad| crate::wording::typed(&bad).into_owned())
 }

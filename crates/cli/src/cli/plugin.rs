@@ -7,51 +7,49 @@ use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A plugin in place of WHAT.
+/// A plugin's options. Each plugin has its own, whose types it says itself: no table of settings can have them.
 #[derive(Debug, Clone, Default, Args)]
-pub struct ByPlugin {
-    /// Have a plugin say what to send, in place of WHAT: its name (`netdyno plugin list`), or the path of a module, FILE.wasm
-    /// (docs/plugins.md). `netdyno plugin info NAME` lists its options.
-    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, conflicts_with = "what")]
-    pub plugin: Option<String>,
-    /// The plugin's options out of this file, YAML or JSON; - is standard input.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "plugin", conflicts_with = "what")]
-    pub plugin_config: Option<PathBuf>,
-    /// Set an option of the plugin, in place of what the file says: dst_ip=10.0.0.1; of members NAME.MEMBER=VALUE, of lists
-    /// NAME=A,B or NAME='[...]' as JSON.
-    #[arg(long, value_name = "NAME=VALUE", requires = "plugin", conflicts_with = "what")]
+#[command(next_help_heading = "Traffic")]
+pub struct Given {
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "plugin",
+        conflicts_with = "what",
+        help = "Set an option of the plugin: dst_ip=10.0.0.1",
+        long_help = "Set an option of the plugin, in place of what the file says: dst_ip=10.0.0.1; of members NAME.MEMBER=VALUE, of lists NAME=A,B or NAME='[...]' as JSON"
+    )]
     pub set: Vec<String>,
-    /// What these come to, once the plugin was asked.
-    #[arg(skip)]
-    found: Option<spec::Plugin>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        requires = "plugin",
+        conflicts_with = "what",
+        help = "The plugin's options out of a file, YAML or JSON",
+        long_help = "The plugin's options out of this file, YAML or JSON; - is standard input"
+    )]
+    pub plugin_config: Option<PathBuf>,
 }
 
-impl ByPlugin {
-    /// Finds the plugin, and makes its options of the words.
+impl Given {
+    /// Asks the plugin that is named, if there is one, what it is, and makes its options of the words.
     ///
     /// # Errors
     /// There is none such, or an option is wrong.
-    pub fn find(&mut self) -> Result<()> {
-        let Some(name) = &self.plugin else { return Ok(()) };
-        let plugin = ::plugin::find(name)?;
+    pub fn ask(&self, named: Option<&mut spec::Plugin>) -> Result<()> {
+        let Some(named) = named else { return Ok(()) };
+        let plugin = ::plugin::find(&named.name)?;
         let mut options = match &self.plugin_config {
             Some(path) => read(path)?,
             None => Map::new(),
         };
         plugin.set(&mut options, &self.set)?;
         plugin.check(&options)?;
-        self.found = Some(spec::Plugin {
-            name: name.clone(),
-            version: Some(plugin.description.version.clone()),
-            sha256: plugin.origin.sha256().map(str::to_owned),
-            options,
-        });
+        named.version = Some(plugin.description.version.clone());
+        named.sha256 = plugin.origin.sha256().map(str::to_owned);
+        named.options = options;
         Ok(())
-    }
-
-    /// As a job has it; there is one once it was found.
-    pub fn job(self) -> Option<spec::Plugin> {
-        self.found
     }
 }
 

@@ -1,55 +1,20 @@
 //! `netdyno trial` and `netdyno search`: their settings, and what is typed in a way of its own.
 
 use super::Output;
-use super::declared::Asked;
-use super::lab::OwnLab;
-use super::plugin::ByPlugin;
+use super::declared::{Asked, LeavesOut};
+use super::plugin::Given;
 use super::search_between::{SocketBuffer, Transactions};
-use clap::{Args, Subcommand, ValueHint};
-use spec::Written;
+use clap::{Arg, Args, Subcommand, ValueHint};
 use spec::setting::Settings;
 use std::path::PathBuf;
-use std::time::Duration;
-use traffic::Rate;
-use wire::Mac;
-
-/// What trials and searches send, and between which ports.
-#[derive(Debug, Clone, Args)]
-#[command(mut_arg("mesh", |mesh| mesh.conflicts_with_all(["measure", "lab_impair"])))]
-pub struct Ports {
-    #[command(flatten)]
-    pub by_plugin: ByPlugin,
-    /// Send on this interface (IFACE, or IFACE@NAMESPACE). For several pairs of ports give --on and --measure once for
-    /// each.
-    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab", value_delimiter = ',')]
-    pub interface: Vec<String>,
-    /// Measure on this interface what arrives.
-    #[arg(long, value_name = "IFACE", conflicts_with = "lab", value_delimiter = ',')]
-    pub measure: Vec<String>,
-    #[command(flatten)]
-    pub lab: OwnLab,
-    /// Ports of the device in the lab, 3 to 16, each with an interface of ours: in a mesh (default: 4), or two and two of
-    /// them in pairs.
-    #[arg(long, value_name = "N", requires = "lab", conflicts_with = "lab_impair")]
-    pub ports: Option<u32>,
-}
-
-impl Ports {
-    /// With the rest.
-    fn put(self, bench: spec::Bench) -> spec::Bench {
-        let Ports { by_plugin, interface, measure, lab, ports } = self;
-        let links = super::job::links(interface, measure);
-        let lab = lab.put(bench.lab).map(|lab| spec::Lab { ports, ..lab });
-        spec::Bench { plugin: by_plugin.job(), links, lab, ..bench }
-    }
-}
 
 #[derive(Debug, Args)]
+#[command(mut_arg("mesh", |mesh| mesh.conflicts_with("measure")))]
 pub struct Trial {
     #[command(flatten)]
     pub asked: Asked<spec::Trial>,
     #[command(flatten)]
-    pub ports: Ports,
+    pub plugin: Given,
     #[command(flatten)]
     pub output: Output,
 }
@@ -96,118 +61,89 @@ pub struct Searched<T: Settings> {
 
 /// What all searches share.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("mesh", |mesh| mesh.conflicts_with("measure")))]
 pub struct Common {
     #[command(flatten)]
     pub asked: Asked<spec::Search>,
     #[command(flatten)]
-    pub ports: Ports,
+    pub plugin: Given,
+    #[command(flatten)]
+    pub earlier: Earlier,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// The result that a search goes on from.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Search")]
+pub struct Earlier {
     /// Go on with the search that this result (a folder of --report, its result.json, or what --json printed) is of, at its
     /// first trial that was not done. All else is as it was asked for then.
     #[arg(long = "continue", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub resume: Option<PathBuf>,
-    #[command(flatten)]
-    pub output: Output,
 }
 
-/// `search flows`: its settings, and those of all searches that mean something else here.
+/// `search flows`: its settings, and those of all searches, some of which mean something else here.
 #[derive(Debug, Args)]
+#[command(mut_arg("on", |on| on.num_args(1).requires("collect").help("The port that flows are sent from, to what the probe meters (IFACE, or IFACE@NAMESPACE)")))]
+#[command(mut_arg("lab", |lab| said(lab, "Test a probe in a lab of its own: two hosts, the probe on one of them, gone when this ends")))]
 #[command(mut_arg("collect", |collect| collect.conflicts_with("lab")))]
 #[command(mut_arg("probe", |probe| probe.requires("lab")))]
 #[command(mut_arg("format", |format| format.requires("lab")))]
 #[command(mut_arg("rates", |rates| rates.conflicts_with_all(["max", "min"])))]
+#[command(mut_arg("max", |max| said(max, "Offer no more new flows per second than this (1mfps). Default: what the sender can do")))]
+#[command(mut_arg("min", |min| said(min, "Offer no fewer than this. Default: a thousandth of the greatest")))]
+#[command(mut_arg("seed", |seed| said(seed, "Key of the flows' order")))]
+#[command(mut_arg("gateway", |gateway| said(gateway, "The Ethernet address that frames are sent to. Default: one that is nobody's, as at a mirror port")))]
+#[command(mut_arg("trial-duration", |time| said(time, "Length of a trial. Default: 1m, and at least twice the idle timeout; in a lab 4s")))]
 pub struct Flows {
-    /// The port that flows are sent from, to what the probe meters (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab", requires = "collect")]
-    pub interface: Option<String>,
-    /// Test a probe in a lab of its own: two hosts, the probe on one of them, gone when this ends.
-    #[arg(long)]
-    pub lab: bool,
     #[command(flatten)]
-    pub asked: Asked<spec::Flows>,
-    /// Offer no more new flows per second than this (1mfps). Default: what the sender can do.
-    #[arg(long, value_name = "RATE")]
-    pub max: Option<Written<Rate>>,
-    /// Offer no fewer than this. Default: a thousandth of the greatest.
-    #[arg(long, value_name = "RATE")]
-    pub min: Option<Written<Rate>>,
-    /// Frame sizes to test one after the other, the FCS counted.
-    #[arg(long, value_name = "SIZES", default_value = "64")]
-    pub size: String,
-    /// Key of the flows' order.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// The Ethernet address that frames are sent to. Default: one that is nobody's, as at a mirror port.
-    #[arg(long, value_name = "MAC")]
-    pub gateway: Option<Written<Mac>>,
-    /// Do a trial that failed with little loss again, this many times at most, in a lab; one that the sender fell short of four
-    /// times as often.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub retries: u32,
-    /// Send like any other program.
-    #[arg(long)]
-    pub no_real_time: bool,
+    pub find: Asked<spec::Flows>,
     #[command(flatten)]
-    pub through: Asked<spec::Through>,
+    pub asked: Asked<spec::Search, OfFlows>,
     #[command(flatten)]
-    pub disrupting: Asked<spec::Disrupting>,
-    /// Length of a trial. Default: 1m, and at least twice the idle timeout; in a lab 4s.
-    #[arg(long, value_name = "TIME")]
-    pub trial_duration: Option<Written<Duration>>,
-    /// Go on with the search that this result is of, at its first trial that was not done.
-    #[arg(long = "continue", value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    pub resume: Option<PathBuf>,
+    pub earlier: Earlier,
     #[command(flatten)]
     pub output: Output,
 }
 
-impl Flows {
-    /// The job, the result to go on from, and where the result goes.
-    fn job(self) -> (spec::Job, Option<PathBuf>, Output) {
-        let spec::Through { engine, calibration, cores, tx_timestamps } = self.through.0;
-        let spec::Disrupting { yes_disrupt } = self.disrupting.0;
-        let bench = spec::Bench {
-            links: super::job::links(self.interface.into_iter().collect(), Vec::new()),
-            lab: self.lab.then(spec::Lab::default),
-            gateway: self.gateway.into_iter().collect(),
-            size: Some(self.size),
-            seed: self.seed,
-            retries: Some(self.retries),
-            no_real_time: self.no_real_time,
-            engine,
-            calibration,
-            cores,
-            tx_timestamps,
-            ..spec::Bench::default()
-        };
-        let search = spec::Search {
-            find: spec::Find::Flows(self.asked.0),
-            bench,
-            max: self.max,
-            min: self.min,
-            trial_duration: self.trial_duration,
-            yes_disrupt,
-        };
-        (search.into(), self.resume, self.output)
-    }
+/// An option with other words than those it is declared with.
+pub fn said(arg: Arg, text: &'static str) -> Arg {
+    arg.help(text).long_help(None::<&str>)
 }
 
-impl Trial {
-    /// The job, and where its result goes.
-    pub fn job(self) -> (spec::Job, Output) {
-        let trial = self.asked.0;
-        let bench = self.ports.put(trial.bench);
-        (spec::Trial { bench, ..trial }.into(), self.output)
-    }
+/// The frames are the search's own and go one way, to a probe that says itself what arrived.
+#[derive(Debug, Clone)]
+pub struct OfFlows;
+
+impl LeavesOut for OfFlows {
+    const OPTIONS: &'static [&'static str] = &[
+        "what",
+        "plugin",
+        "measure",
+        "mesh",
+        "both-ways",
+        "back",
+        "lab-dut",
+        "lab-bottleneck",
+        "lab-queue",
+        "lab-burst",
+        "lab-loss",
+        "lab-impair",
+        "ports",
+        "no-learning",
+        "warm-up",
+        "meter",
+        "timestamps",
+    ];
 }
 
 impl<T: Settings> Searched<T> {
     /// The job, the result to go on from, and where the result goes.
     fn job(self, find: impl FnOnce(T) -> spec::Find) -> (spec::Job, Option<PathBuf>, Output) {
-        let Common { asked, ports, resume, output } = self.common;
-        let search = asked.0;
-        let bench = ports.put(search.bench);
-        let search = spec::Search { find: find(self.find.0), bench, ..search };
-        (search.into(), resume, output)
+        let Common { asked, earlier, output, .. } = self.common;
+        let search = spec::Search { find: find(self.find.0), ..asked.0 };
+        (search.into(), earlier.resume, output)
     }
 }
 
@@ -237,16 +173,13 @@ impl Kind {
             Kind::Recovery(search) => search.job(Find::Recovery),
             Kind::Reset(search) => search.job(Find::Reset),
             Kind::Soak(search) => search.job(Find::Soak),
-            Kind::Flows(search) => search.job(),
-            Kind::SocketBuffer(search) => between(search.job()),
-            Kind::Transactions(search) => between(search.job()),
+            Kind::Flows(search) => {
+                let Flows { find, asked, earlier, output } = *search;
+                let search = spec::Search { find: Find::Flows(find.0), ..asked.0 };
+                (search.into(), earlier.resume, output)
+            }
+            Kind::SocketBuffer(search) => search.between.job(spec::EndpointFind::SocketBuffer),
+            Kind::Transactions(search) => search.between.job(spec::EndpointFind::Transactions),
         }
     }
-}
-
-/// Of a search between two hosts.
-fn between(
-    (search, resume, output): (spec::EndpointSearch, Option<PathBuf>, Output),
-) -> (spec::Job, Option<PathBuf>, Output) {
-    (search.into(), resume, output)
 }

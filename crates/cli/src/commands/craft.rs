@@ -20,15 +20,15 @@ use wire::LinkType;
 /// Most frames shown: more is for a capture and a viewer.
 const MOST_SHOWN: u64 = 1000;
 
-pub fn run(mut args: Craft) -> Result<u8> {
+pub fn run(args: Craft) -> Result<u8> {
     if args.write.is_none() && !args.show {
         bail!("what with the frames? Write them with -w FILE, or look at them with --show");
     }
     if args.show && args.write.as_ref().is_some_and(|path| path.as_os_str() == "-") {
         bail!("standard output cannot take both the capture and --show: write the capture to a file");
     }
-    args.by_plugin.find()?;
-    let asked = args.by_plugin.clone().job();
+    let mut asked = Some(args.named.0.clone()).filter(|named| !named.name.is_empty());
+    args.plugin.ask(asked.as_mut())?;
     let word = args.what.clone().unwrap_or_default();
     let Crafted { program, count, duration, seed, drawn } = match What::of_job(&word, asked.as_ref())? {
         What::Expression(text) => expression(&args, text)?,

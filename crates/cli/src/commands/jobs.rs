@@ -24,6 +24,7 @@ const MOST_BYTES: u64 = scenario::MAX_BYTES as u64;
 
 /// A job that was typed: it is allowed what it asks for.
 pub fn typed((job, output): (Job, Output)) -> Result<u8> {
+    check(&job)?;
     if output.print_job {
         return print_jobs(vec![job]);
     }
@@ -32,6 +33,17 @@ pub fn typed((job, output): (Job, Output)) -> Result<u8> {
     }
     let report = attended(&job, job.asks(), &output)?;
     put(&job, &report, &output)
+}
+
+/// What contradicts itself, by the options that were typed.
+fn check(job: &Job) -> Result<()> {
+    job.check().map_err(|wrong| match job {
+        // A host was typed by its place, where it has no name.
+        Job::Endpoint(test) if wrong.member == "host" && !test.host.is_empty() => {
+            anyhow!("{}: {}", printable(&test.host), wrong.what)
+        }
+        _ => anyhow!("{}: {}", wording::path(job, &wrong.member), wrong.what),
+    })
 }
 
 /// What a rate without a unit was taken for: `500M` is bits, as with iperf3, and others might mean frames by it.
@@ -120,7 +132,7 @@ fn hand_over(folder: &Path, user: &User) -> Result<()> {
     Ok(())
 }
 
-/// What stands in a file was checked when it was read, and of what is typed the command line was.
+/// What stands in a file was checked when it was read, and what is typed before it came here.
 fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
     let job = job.clone();
     job::spawn(session, move |session| job::carry_out(&job, session))

@@ -21,7 +21,6 @@ mod resume;
 mod synth;
 
 use crate::cli::job::Typed;
-use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
 use crate::hints::Kind;
@@ -36,7 +35,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
             args.captures().iter().try_for_each(|path| crate::hints::check_file(path, Kind::Capture))?;
             crate::hints::check(args.what())?;
             crate::hints::check(args.back())?;
-            args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
+            args.ask_plugin()?;
             jobs::typed(args.job())
         }
         Command::Plugin(args) => plugin::run(args.command),
@@ -70,10 +69,10 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Synth(args) => synth::run(args),
         Command::Search(mut args) => {
             if let Some(common) = args.kind.common() {
-                let bench = &common.asked.0.bench;
+                let bench = &mut common.asked.0.bench;
                 crate::hints::check(bench.what.as_deref())?;
                 crate::hints::check(bench.back.as_deref())?;
-                common.ports.by_plugin.find()?;
+                common.plugin.ask(bench.plugin.as_mut())?;
             }
             jobs::search(args.kind)
         }

@@ -59,7 +59,7 @@ pub fn again(report: &Report, path: &Path, now: &Job) -> Result<Job> {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
-    use clap::{CommandFactory, Parser};
+    use clap::{Args as _, CommandFactory, Parser};
     use spec::setting::{Settings as _, each};
 
     fn kind(words: &str) -> Job {
@@ -106,20 +106,16 @@ mod tests {
         assert!(job::in_full(&error).contains("earlier version"), "{error:#}");
     }
 
-    /// Whoever adds a setting of `search` declares whether it needs consent, and crate `spec` holds that it is asked for then. The
-    /// options beside those are harmless in a foreign file: they neither run anything, nor lift a guard, nor write anywhere. Else they
-    /// belong to [`spec::Consent`], or to `Output`, which is never taken from the file.
+    /// Whoever adds a setting of a search declares whether it needs consent, and crate `spec` holds that it is asked for then. The other
+    /// options are the plugin's own (a plugin has no access to this host), and where the result goes, which is never taken from the file.
     #[test]
-    fn every_option_of_a_search_is_known_to_be_harmless_or_asked_for_again() {
-        // A plugin has no access to this host.
-        const HARMLESS: &str = "plugin plugin-config set on measure lab-impair ports \
-            host test buffers enough confidence iterations percentile p99 below burst request response parallel nodelay congestion dscp \
-            busy-poll remote-cores from device family token-file spin receive-method gso gro";
-        const TAKEN_FROM_NOW: &str =
-            "continue json csv get json-lines report quiet verbose print-job tui metrics metrics-name";
+    fn every_option_of_a_search_is_declared_as_harmless_or_asked_for_again() {
+        let of_others = ["set", "plugin-config", "continue"];
+        let output = crate::cli::Output::augment_args(clap::Command::new("output"));
         let mut declared = std::collections::BTreeMap::new();
-        let searches = spec::Find::SETTINGS.iter().map(|(_, members)| *members);
-        for members in searches.chain([spec::Search::MEMBERS]) {
+        let searches = spec::Find::SETTINGS.iter().chain(spec::EndpointFind::SETTINGS);
+        let all = searches.map(|(_, members)| *members);
+        for members in all.chain([spec::Search::MEMBERS, spec::EndpointSearch::MEMBERS]) {
             each(members, &mut |_, setting| {
                 let by_itself = setting.is_typed().then(|| setting.option.unwrap_or(setting.name));
                 let shorthands = setting.shorthands.iter().map(|shorthand| shorthand.option);
@@ -132,9 +128,10 @@ mod tests {
         let search = cli.find_subcommand("search").expect("search");
         let mut asked_again = std::collections::BTreeSet::new();
         for argument in search.get_subcommands().flat_map(clap::Command::get_arguments) {
-            let name = argument.get_long().unwrap_or(argument.get_id().as_str());
-            let mut harmless = HARMLESS.split_whitespace().chain(TAKEN_FROM_NOW.split_whitespace());
-            let is_harmless = harmless.any(|known| known == name) || declared.get(name) == Some(&false);
+            let name = argument.get_id().as_str();
+            let is_output = output.get_arguments().any(|of_output| of_output.get_id() == name);
+            let long = argument.get_long().unwrap_or(name);
+            let is_harmless = is_output || of_others.contains(&long) || declared.get(name) == Some(&false);
             if !is_harmless {
                 asked_again.insert(name.to_owned());
             }

@@ -1,4 +1,5 @@
-//! Tables: which verb stands in which group of the overview, which option under which heading, and what to read on.
+//! Tables: which verb stands in which group of the overview, in which order headings are shown, and what to read on. Which option stands
+//! under which heading is declared with the option.
 
 /// The verbs as `netdyno --help` lists them.
 pub const VERBS: &[(&str, &[(&str, &str)])] = &[
@@ -93,63 +94,6 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
 pub const ORDER: [&str; 10] =
     ["Options", "Traffic", "Lab", "Search", "Rate", "Measure", "Limits", "Output", "Edits", "Expert"];
 
-/// Which option of which verbs (of all, where none is named) stands under which heading. The first line that has both says.
-const OPTIONS: &[(&str, &str, &str)] = &[
-    ("", "Output", "report json csv get json-lines tui metrics metrics-name quiet verbose print-job"),
-    ("", "Expert", "yes-disrupt"),
-    ("", "Lab", "lab lab-impair ports"),
-    ("", "Expert", "spin no-real-time busy-poll remote-cores"),
-    (
-        "send replay craft trial search",
-        "Traffic",
-        "on on2 gateway test buffers size seed sign write show plugin set plugin-config family token-file parallel request \
-         response burst receive-method gso gro nodelay congestion dscp from device",
-    ),
-    (
-        "search",
-        "Search",
-        "method precision max min trial-duration warm-up p99 below percentile enough repetitions confirm confidence \
-         iterations retries continue",
-    ),
-    ("craft", "Traffic", "count rate"),
-    ("trial", "Measure", "goal floor retries warm-up"),
-    ("search", "Rate", "rate cores"),
-    ("send replay trial search", "Measure", "measure measure2"),
-];
-
-/// Options of the other groups that `-h` leaves out.
-const RARE: &str = "metrics-name";
-
-/// Of which verbs (of all), which option, and what `-h` says of it.
-const BRIEF: &[(&str, &str, &str)] = &[
-    (
-        "craft",
-        "what",
-        "A packet, such as 'ipv4(src=10.0.0.0/16)/udp(dport=53)' (docs/expressions.md), or a scenario FILE.yaml",
-    ),
-    ("search trial", "rate", "10kpps, 500mbps, 40% (of the link), 100kfps (new flows), top"),
-    ("search", "size", "Frame sizes with FCS, one after the other: 64,512,1518, rfc2544, imix"),
-    ("search", "cores", "Send with several cores: how many (4), or which CPUs (0-3,6)"),
-    ("", "report", "Write a page with plots, report.html, result.json and CSV into this folder"),
-    ("", "json", "Print the result as one JSON object"),
-    ("", "json-lines", "Print how the run stands as a line of JSON each second"),
-    ("", "csv", "Print CSV: intervals or trials, or the results (--csv=figures)"),
-    ("", "get", "Print nothing but this figure's value: latency_p99, throughput:64"),
-    ("", "metrics", "Serve metrics for Prometheus while the run lasts (127.0.0.1:9100)"),
-    ("", "tui", "Show the run full-screen while it lasts (docs/screen.md)"),
-    ("", "print-job", "Do nothing but print the job, a file for `netdyno run`"),
-    ("", "lab", "Do it in a lab of its own: two hosts, and a device if one is asked for"),
-    ("", "lab-impair", "Put a device with known faults into the lab: 'delay 500us loss 1%'"),
-    ("send trial search craft", "plugin", "Have a plugin say what to send (`netdyno plugin list`)"),
-    ("send trial search craft", "set", "Set an option of the plugin: dst_ip=10.0.0.1"),
-    ("send trial search craft", "plugin-config", "The plugin's options out of a file, YAML or JSON"),
-    (
-        "trial search",
-        "goal",
-        "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas",
-    ),
-];
-
 /// What to read on, of each verb: pages of docs, then other verbs.
 const SEE: &[(&str, &str, &str)] = &[
     ("demo", "screen measuring", "lab send report"),
@@ -215,33 +159,14 @@ pub fn is_ours(path: &str) -> bool {
     !theirs.is_some_and(|(_, verbs)| verbs.iter().any(|(name, _)| *name == verb))
 }
 
-/// The heading of a verb's option, and where it stands below that.
-pub fn heading(verb: &str, option: &str) -> Option<(&'static str, usize)> {
-    OPTIONS.iter().filter(|(verbs, _, _)| is_of(verbs, verb)).find_map(|(_, heading, options)| {
-        Some((*heading, options.split_whitespace().position(|each| each == option)?))
-    })
-}
-
-/// What `-h` says of an option whose first sentence is not short enough, or leaves out what is asked for first.
-pub fn brief(verb: &str, option: &str) -> Option<&'static str> {
-    BRIEF.iter().find(|(verbs, name, _)| *name == option && is_of(verbs, verb)).map(|(_, _, text)| *text)
-}
-
-/// Whether a line of a table is of this verb.
-fn is_of(verbs: &str, verb: &str) -> bool {
-    verbs.is_empty() || verbs.split(' ').any(|each| each == verb)
-}
-
 /// Where a heading stands among the others.
 pub fn rank(heading: Option<&str>) -> usize {
     heading.map_or(0, |heading| ORDER.iter().position(|each| *each == heading).unwrap_or(0))
 }
 
-/// Whether `-h` leaves an option out.
-pub fn is_rare(verb: &str, heading: Option<&str>, option: &str) -> bool {
-    heading == Some("Expert")
-        || heading == Some("Edits") && verb != "edit"
-        || RARE.split_whitespace().any(|each| each == option)
+/// Whether `-h` leaves out what stands under a heading.
+pub fn is_rare(verb: &str, heading: Option<&str>) -> bool {
+    heading == Some("Expert") || heading == Some("Edits") && verb != "edit"
 }
 
 fn seen(path: &str) -> (&'static str, &'static str) {
@@ -257,15 +182,4 @@ pub fn docs(path: &str) -> Vec<&'static str> {
 /// The verbs to read on.
 pub fn related(path: &str) -> Vec<&'static str> {
     seen(path).1.split_whitespace().collect()
-}
-
-/// All options that the tables name.
-#[cfg(test)]
-pub fn named() -> impl Iterator<Item = &'static str> {
-    let briefly = BRIEF.iter().map(|(_, name, _)| *name).filter(|name| *name != "what");
-    OPTIONS
-        .iter()
-        .flat_map(|(_, _, options)| options.split_whitespace())
-        .chain(RARE.split_whitespace())
-        .chain(briefly)
 }

@@ -1,7 +1,7 @@
 //! What `-h`, `--help`, `netdyno help` and the manual pages show beyond the declarations: verbs and options in groups, the
 //! options used every day apart from all others, examples, what the exit status means, and where to read on.
 //!
-//! The declarations stay as they are: what is said here is laid over them, by tables (`groups`, `examples`).
+//! The declarations stay as they are: what is said here of verbs is laid over them, by tables (`groups`, `examples`).
 
 mod examples;
 mod groups;
@@ -184,25 +184,14 @@ fn see_also(path: &str) -> Option<String> {
 /// A verb's options in groups, in the groups' order, with a sentence for `-h` and all for `--help`.
 fn grouped(command: Command, verb: &str) -> Command {
     let command = command.mut_args(|arg| {
-        let name = arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
-        let arg = brief(verb, &name, arg);
+        let arg = brief(arg);
         if arg.is_positional() {
             return arg;
         }
-        let declared =
-            arg.get_help_heading().and_then(|heading| groups::ORDER.iter().find(|name| **name == heading));
-        let (heading, place) = match (declared, groups::heading(verb, &name)) {
-            (Some(declared), _) => (Some(*declared), None),
-            (None, Some((heading, place))) => (Some(heading), Some(place)),
-            (None, None) => (None, None),
-        };
-        let rare = groups::is_rare(verb, heading, &name);
-        let rare = rare || arg.is_hide_short_help_set();
-        let arg = arg.help_heading(heading).hide_short_help(rare);
-        match place {
-            Some(place) => arg.display_order(place),
-            None => arg,
-        }
+        let heading =
+            arg.get_help_heading().and_then(|heading| groups::ORDER.into_iter().find(|name| *name == heading));
+        let rare = groups::is_rare(verb, heading) || arg.is_hide_short_help_set();
+        arg.help_heading(heading).hide_short_help(rare)
     });
     // Which group comes first is said by the order of the options: each is taken out and put behind the others.
     let mut options: Vec<(usize, String)> = command
@@ -223,14 +212,14 @@ fn grouped(command: Command, verb: &str) -> Command {
         .arg(version.help("Print version"))
 }
 
-/// What `-h` says of an option: the table's words, or the first sentence and the default.
-fn brief(verb: &str, name: &str, arg: Arg) -> Arg {
+/// What `-h` says of an option: what is declared, or the first sentence and the default.
+fn brief(arg: Arg) -> Arg {
     let Some(whole) = arg.get_help().map(ToString::to_string) else { return arg };
     // What is declared with both keeps them.
     if arg.get_long_help().is_some() {
         return arg;
     }
-    let said = groups::brief(verb, name).map_or_else(|| shortened(&whole), str::to_owned);
+    let said = shortened(&whole);
     if said == whole { arg } else { arg.help(said).long_help(whole) }
 }
 
