@@ -547,7 +547,8 @@ impl Stream {
             })
         };
         if fields.chain(words).any(partly) {
-            let what = "what varies stands partly within the bytes that a checksum covers: divide it into two";
+            let what =
+                "what varies stands partly within the bytes that a checksum covers: divide it into two";
             return Err(BadProgram::Inconsistent { stream: self.name.clone(), what });
         }
         Ok(())

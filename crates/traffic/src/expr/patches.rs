@@ -10,8 +10,7 @@ use wire::proto::{Field, Kind};
 
 /// Fields of one payload, at most; those of a frame together are bounded by the program.
 const MAX_PATCHES: usize = 256;
-const FORM: &str =
-    "write field(OFFSET, BITS, VALUE), length(OFFSET, FROM) or checksum(OFFSET, FROM), such as field(0, 16, random())";
+const FORM: &str = "write field(OFFSET, BITS, VALUE), length(OFFSET, FROM) or checksum(OFFSET, FROM), such as field(0, 16, random())";
 const SUM_FORM: &str = "write checksum(OFFSET, FROM) or checksum(OFFSET, FROM..LAST), and behind that pseudo=[FROM..LAST], protocol=NUMBER, add=NUMBER";
 /// IP's number of UDP, whose checksum is never 0.
 const UDP: u64 = 17;
@@ -80,10 +79,7 @@ impl Checksum {
         if end > length || self.pseudo.iter().any(|range| range.end > length) {
             return Some("this checksum covers bytes that the payload does not have");
         }
-        if self.offset < self.from
-            || self.offset + 2 > end
-            || !(self.offset - self.from).is_multiple_of(2)
-        {
+        if self.offset < self.from || self.offset + 2 > end || !(self.offset - self.from).is_multiple_of(2) {
             return Some(
                 "a checksum stands within what it covers, at an even distance from the first byte of that",
             );
@@ -116,7 +112,8 @@ impl Patches {
 
     /// The first byte behind all of them, and behind what checksums cover that do not go on to the frame's end.
     pub fn end(&self) -> usize {
-        let covered = self.checksums.iter().flat_map(|sum| sum.end.into_iter().chain(sum.pseudo.iter().map(|r| r.end)));
+        let covered =
+            self.checksums.iter().flat_map(|sum| sum.end.into_iter().chain(sum.pseudo.iter().map(|r| r.end)));
         self.places().map(|(bits, _)| bits.end.div_ceil(8)).chain(covered).max().unwrap_or(0)
     }
 
@@ -152,9 +149,8 @@ impl Patches {
     fn order_checksums(&mut self) -> Outcome<()> {
         let mut left = std::mem::take(&mut self.checksums);
         while !left.is_empty() {
-            let covers_none = |sum: &Checksum| {
-                left.iter().all(|other| other.offset == sum.offset || !sum.covers(other))
-            };
+            let covers_none =
+                |sum: &Checksum| left.iter().all(|other| other.offset == sum.offset || !sum.covers(other));
             match left.iter().position(covers_none) {
                 Some(next) => self.checksums.push(left.remove(next)),
                 None => {

@@ -393,7 +393,8 @@ fn a_frame_given_as_bytes_with_its_lengths_and_checksums_is_what_its_layers_make
     let layers = |n| format!("ipv4(src=10.0.0.0/24, ttl=1..9)/udp(sport=1..1000, dport={n})/raw(\"odd\")");
     let fields = "field(26, 32, 10.0.0.0/24), field(22, 8, 1..9), field(34, 16, 1..1000), length(16, 14), \
         length(38, 34), checksum(24, 14..33), checksum(40, 34, pseudo=[26..33], protocol=17)";
-    for (size, signature) in [(None, None), (None, Some(1)), (Some("100..105"), Some(1)), (Some("64,1518"), None)]
+    for (size, signature) in
+        [(None, None), (None, Some(1)), (Some("100..105"), Some(1)), (Some("64,1518"), None)]
     {
         let size = size.map(|size: &str| size.parse().unwrap());
         let options = Options { size, signature, ..Options::default() };
