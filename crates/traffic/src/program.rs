@@ -512,6 +512,7 @@ impl Stream {
             if sum.offset < sum.start || sum.offset + 2 > end || (sum.offset - sum.start) % 2 != 0 {
                 return Err(inconsistent("a checksum field must lie in its own range, at an even distance"));
             }
+            self.check_covered(sum, end)?;
         }
         if let Some(crc) = &self.crc {
             inside("a CRC", u64::from(crc.offset) + 4)?;
@@ -530,6 +531,25 @@ impl Stream {
                 && self.crc.is_none())
         {
             return Err(inconsistent("fields do not go with captured frames"));
+        }
+        Ok(())
+    }
+
+    /// What varies is covered by a checksum or not, because each value is added as a whole.
+    fn check_covered(&self, sum: &Sum, end: u32) -> Result<(), BadProgram> {
+        let fields = self.fields.iter().map(|field| (field.offset, field.offset + u32::from(field.bytes)));
+        let words = self.length_fields.iter().map(|field| field.offset);
+        let words = words.chain(self.sums.iter().map(|other| other.offset)).map(|at| (at, at + 2));
+        let own = sum.start..sum.end.map_or(u32::MAX, |_| end);
+        let partly = |(from, to): (u32, u32)| {
+            std::iter::once(&own).chain(&sum.also).any(|range| {
+                from < range.end && range.start < to && !(range.start <= from && to <= range.end)
+            })
+        };
+        if fields.chain(words).any(partly) {
+            let what =
+                "what varies stands partly within the bytes that a checksum covers: divide it into two";
+            return Err(BadProgram::Inconsistent { stream: self.name.clone(), what });
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use netdyno_xdp as xdp;
 #[allow(dead_code, reason = "programs of every kind are made there for the Rust executor's laws as well")]
 mod generate;
 
-use generate::{field, lengths, udp_template};
+use generate::{field, inner_sum, lengths, udp_template};
 use proptest::prelude::*;
 use std::sync::Arc;
 use traffic::executor::{Slab, frame};
@@ -109,13 +109,15 @@ fn stream() -> impl Strategy<Value = Stream> {
                 proptest::option::of(0u32..1000),
                 prop_oneof![4 => Just(0u16), 1 => any::<u16>()],
                 (0u64..100_000, prop_oneof![Just(1u64), 1u64..70]),
+                proptest::option::of(inner_sum()),
             )
         })
-        .prop_map(|((longest, salt), fields, lengths, signature, error, (first, step))| {
+        .prop_map(|((longest, salt), fields, lengths, signature, error, (first, step), inner)| {
             // Payloads that are equal in all streams are not written again; those that differ are.
             let plain = udp_stream(longest, if salt { 0x55 } else { 0 });
             let mut stream = Stream { lengths, signature, first, step, ..plain };
             stream.sums[1].error = error;
+            stream.sums.splice(0..0, inner);
             for field in fields {
                 stream.fields.push(field);
                 if Program::single(stream.clone()).check().is_err() {

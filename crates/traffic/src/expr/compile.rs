@@ -20,6 +20,10 @@ use wire::signature;
 /// Added to a checksum that is to be wrong. Not 1: from 0xffff that leads to 0x0000, which is the same number in
 /// one's complement, and right again.
 const WRONG: u16 = 0x5555;
+/// The name of payload that is a frame from its first byte on: no Ethernet header is put in front.
+const WHOLE: &str = "frame";
+/// Bytes of an Ethernet header.
+const ETHER: usize = 14;
 /// Selects the random lengths among the sequences of a seed; fields are numbered from 0.
 const LENGTH_KEY: u64 = u64::MAX;
 
@@ -27,10 +31,23 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
     let mut headers = Vec::with_capacity(layers.len() + 1);
     for layer in layers {
         let protocol = header::protocol(&layer.name)?;
-        if headers.is_empty() && protocol != Protocol::Ether {
+        let whole = layer.name.text.eq_ignore_ascii_case(WHOLE);
+        if headers.is_empty() && protocol != Protocol::Ether && !whole {
             headers.push(header::default(Protocol::Ether)?);
         }
-        headers.push(header::build(protocol, layer)?);
+        if whole && !headers.is_empty() {
+            let message = "`frame` begins with the Ethernet header, so nothing stands in front of it; write `raw` for bytes here";
+            return Err(Fault::at(layer.name.span, message));
+        }
+        let header = header::build(protocol, layer)?;
+        if whole && header.bytes.len() < ETHER {
+            let message = format!(
+                "a frame begins with an Ethernet header, which has {ETHER} bytes; these are {}",
+                header.bytes.len()
+            );
+            return Err(Fault::at(layer.name.span, message));
+        }
+        headers.push(header);
     }
     let mut at = 0;
     for header in &mut headers {
@@ -712,6 +729,9 @@ fn sums(headers: &[Header]) -> Vec<Sum> {
             }
             sums.push(sum);
         }
+        // They may cover the layers behind, whose checksums are in the list already.
+        let own = header.payload.iter().flat_map(|payload| &payload.patches.checksums);
+        sums.extend(own.map(|checksum| checksum.sum(header.start)));
     }
     sums
 }

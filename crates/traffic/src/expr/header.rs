@@ -456,7 +456,7 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
         extend(&mut bytes, content, &fill, shortest as usize);
         varies = sequence.varies().then_some((sequence, span));
     }
-    let patches = patches.unwrap_or_default();
+    let mut patches = patches.unwrap_or_default();
     patches.check(bytes.len())?;
     for patch in &patches.fields {
         put(&mut bytes, patch.bit, usize::from(patch.setting.field.bits), patch.setting.sequence.first());

@@ -383,6 +383,55 @@ fn parts_of_payload_vary() {
     assert_eq!((frame(text, 5)[42], frame(text, 5)[43], frame(text, 5)[52]), (3, b'b', 6));
 }
 
+/// A frame without its Ethernet header, as text.
+fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_frame_given_as_bytes_with_its_lengths_and_checksums_is_what_its_layers_make() {
+    let layers = |n| format!("ipv4(src=10.0.0.0/24, ttl=1..9)/udp(sport=1..1000, dport={n})/raw(\"odd\")");
+    let fields = "field(26, 32, 10.0.0.0/24), field(22, 8, 1..9), field(34, 16, 1..1000), length(16, 14), \
+        length(38, 34), checksum(24, 14..33), checksum(40, 34, pseudo=[26..33], protocol=17)";
+    for (size, signature) in
+        [(None, None), (None, Some(1)), (Some("100..105"), Some(1)), (Some("64,1518"), None)]
+    {
+        let size = size.map(|size: &str| size.parse().unwrap());
+        let options = Options { size, signature, ..Options::default() };
+        let reference = compile(&layers(53), &options).unwrap();
+        let bytes = executor::frame(&compile(&layers(53), &Options::default()).unwrap(), 0, 0).unwrap();
+        let text = format!("frame(hex=\"{}\", fields=[{fields}])", hex_of(&bytes));
+        let program = compile(&text, &options).unwrap();
+        for n in [0, 1, 255, 256, 12_345] {
+            assert_eq!(executor::frame(&program, n, 7).unwrap(), executor::frame(&reference, n, 7).unwrap());
+        }
+    }
+}
+
+#[test]
+fn checksums_of_bytes_are_those_of_rfc_1071_and_inner_ones_come_first() {
+    // A sum within another's range, the outer one written first; `add` is a part of a pseudo header that never varies.
+    let text = "frame(hex=\"00112233445566778899aabb 88b5 00000000 01020304 0506\", \
+        fields=[checksum(14, 14), field(18, 16, 1..3), checksum(16, 16..19), field(22, 16, 5)])";
+    let frame = frame(text, 2);
+    let inner = !3u16;
+    assert_eq!(frame[16..18], inner.to_be_bytes());
+    let sum = |words: &[u16]| words.iter().fold(0u32, |sum, word| sum + u32::from(*word));
+    let total = sum(&[inner, 3, 0x0304, 5]);
+    let outer = !((total & 0xffff) + (total >> 16)) as u16;
+    assert_eq!(frame[14..16], outer.to_be_bytes());
+    let with = |more: &str| {
+        let text = format!(
+            "frame(hex=\"00112233445566778899aabb 88b5 0000 ffff\", fields=[checksum(14, 14..17{more})])"
+        );
+        u16::from_be_bytes(self::frame(&text, 0)[14..16].try_into().unwrap())
+    };
+    assert_eq!((with(""), with(", add=1")), (0, 0xfffe));
+    assert_eq!(with(", protocol=6"), !10);
+    assert_eq!(with(", protocol=17, add=0xffea"), 0xffff, "UDP's zero");
+    assert_eq!(with(", pseudo=[0..1, 4..5]"), !(0x0011 + 0x4455));
+}
+
 #[test]
 fn sums_follow_parts_of_payload_at_any_place() {
     let fields =
@@ -516,6 +565,16 @@ fn errors_point_at_the_word_and_name_what_was_expected() {
         ("raw(\"ab\", fields=[field(0, 8, 300)])", 31, "300 does not fit `field`"),
         ("raw(\"ab\", fields=[field(0, 8)])", 19, "write field(OFFSET, BITS, VALUE)"),
         ("raw(\"ab\", fields=7)", 18, "write field(OFFSET, BITS, VALUE)"),
+        ("raw(\"abcd\", fields=[checksum(1, 0)])", 21, "at an even distance"),
+        ("raw(\"abcd\", fields=[checksum(0, 2)])", 21, "within what it covers"),
+        ("raw(\"abcd\", fields=[checksum(0, 0..4)])", 21, "does not have"),
+        ("raw(\"abcd\", fields=[checksum(0, 0, pseudo=[1..3])])", 21, "even number of bytes"),
+        ("raw(\"abcd\", fields=[checksum(0, 0, proto=1)])", 21, "write checksum(OFFSET, FROM)"),
+        ("raw(\"abcd\", fields=[checksum(0, 0), checksum(2, 0)])", 21, "cover each other"),
+        ("raw(\"abcd\", fields=[checksum(0, 0, pseudo=7)])", 43, "FROM..LAST"),
+        ("raw(\"abcdef\", fields=[checksum(0, 0..3), field(3, 16, 1..9)])", 1, "divide it into two"),
+        ("ipv4/frame(hex=\"00\")", 6, "nothing stands in front"),
+        ("frame(hex=\"00\")", 1, "has 14 bytes; these are 1"),
         ("raw(\"ab\", fields=[field(0, 8, 1..9 every=x)])", 42, "no field of that name varies"),
         ("udp(chksum=good)/raw", 12, "`good` does not suit"),
         ("ipv6/dstopts/hopopts", 14, "hopopts cannot follow dstopts"),
@@ -711,6 +770,7 @@ fn odd() -> impl Strategy<Value = String> {
         Just("[::1, ::2]".into()),
         Just("random(::/3) every=src".into()),
         Just("[field(0.4, 60, random()), length(9, 1)]".into()),
+        Just("[checksum(2, 0), checksum(4, 4..9, pseudo=[0..1], protocol=17, add=1)]".into()),
         Just("\"text\"".into()),
         Just("[\"a\", bc, \"def.g\"] every=2".into()),
         Just("[10.0.0.1, a(10.0.0.0/8), mx(1, x), txt(\"y\")]".into()),

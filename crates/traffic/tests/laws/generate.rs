@@ -106,6 +106,18 @@ pub fn lengths(longest: u32) -> impl Strategy<Value = Lengths> {
     ]
 }
 
+/// A checksum that no protocol has, in the IPv4 identification: at even and odd places, with parts elsewhere.
+pub fn inner_sum() -> impl Strategy<Value = Sum> {
+    let pseudo = prop_oneof![Just(vec![]), Just(vec![26..34]), Just(vec![0..12, 30..34])];
+    (any::<[bool; 4]>(), 22u32..24, pseudo, any::<u16>()).prop_map(
+        |([odd, far, udp, plus_length], end, also, plus)| {
+            let offset = if odd { 19 } else { 18 };
+            let start = if far { offset - 4 } else { offset };
+            Sum { offset, start, end: Some(end), also, plus: plus.into(), plus_length, udp, error: 0 }
+        },
+    )
+}
+
 pub fn stream() -> impl Strategy<Value = Stream> {
     (60usize..400)
         .prop_flat_map(|longest| {
@@ -115,11 +127,13 @@ pub fn stream() -> impl Strategy<Value = Stream> {
                 lengths(longest as u32),
                 proptest::option::of(0u32..1000),
                 prop_oneof![4 => Just(0u16), 1 => any::<u16>()],
+                proptest::option::of(inner_sum()),
             )
         })
-        .prop_map(|(longest, fields, lengths, signature, error)| {
+        .prop_map(|(longest, fields, lengths, signature, error, inner)| {
             let mut stream = Stream { lengths, signature, ..udp_stream(&udp_template(longest)) };
             stream.sums[1].error = error;
+            stream.sums.splice(0..0, inner);
             for field in fields {
                 // Overlapping fields are no program; leave out what overlaps with those before.
                 stream.fields.push(field);
