@@ -156,8 +156,18 @@ mod tests {
         let mut asked = 0;
         each(T::MEMBERS, &mut |path, setting| {
             let words = (setting.words)().into_iter();
-            let mut values =
-                words.chain(["1", "true", "300", "a", "1s", "5pps", "50%", "2x", "02:00:00:00:00:01", "loss 1%"]);
+            let mut values = words.chain([
+                "1",
+                "true",
+                "300",
+                "a",
+                "1s",
+                "5pps",
+                "50%",
+                "2x",
+                "02:00:00:00:00:01",
+                "loss 1%",
+            ]);
             let value = values.find(|value| setting.takes(OsStr::new(value)).is_ok());
             let value = value.unwrap_or_else(|| panic!("{kind}: {path}: no value"));
             let mut settings = T::default();
