@@ -360,7 +360,9 @@ impl LeavesOut for TwoHosts {
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traffic")]
-#[command(mut_arg("plugin", |plugin| plugin.conflicts_with("what")))]
+#[command(mut_arg("plugin", |plugin| plugin.conflicts_with("what").long_help(
+    "Have a plugin say what to build, in place of WHAT: its name (`netdyno plugin list`), or the path of a module, FILE.wasm (docs/plugins.md). `netdyno plugin info NAME` lists its options"
+)))]
 pub struct Craft {
     #[arg(
         value_name = "WHAT",

@@ -24,7 +24,8 @@ const MANY_FLOWS: &str = "how many flows and frames it has is its profile's; so 
     'ipv4(src=10.0.0.0/8)/udp' --count 10000 --size imix --write flows.pcap`";
 
 /// Options of one verb that are called otherwise at others, or have no place there: the verbs where that is so (and all below
-/// them), what is typed there, and what to say.
+/// them), what is typed there, and what to say. No table of settings can have them: they are what a verb does not have, and what its
+/// user meant. A test holds that none is one of its options, and that each option they name is one.
 const CALLED: &[(&[&str], &str, &str)] = &[
     (
         &["search"],

@@ -129,7 +129,6 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
     session.stop_in_order();
     let mut report = Report::new("netserver");
     report.environment = crate::environment::collect();
-    session.meet();
     let places: Vec<String> = serving.at.iter().map(ToString::to_string).collect();
     let places = places.join(", ");
     session.say(Code::Begun, format!("serving netperf's clients at {places}; Ctrl-C ends and reports"));
@@ -142,9 +141,14 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
         lock().count(&event);
         tell(&event);
     };
+    // Other jobs of the file may be its clients: they begin when the port is there.
+    let bound = || {
+        bound();
+        session.meet();
+    };
     let done = std::thread::scope(|scope| {
         let (serving, stop, counted) = (&serving, &stop, &counted);
-        let thread = scope.spawn(move || server::serve(serving, stop, &*bound, counted));
+        let thread = scope.spawn(move || server::serve(serving, stop, bound, counted));
         session.watch(&mut panel, None, |_| look(&lock(), thread.is_finished()));
         stop.set();
         thread.join().map_err(|_| anyhow::anyhow!("a thread panicked: this is a defect of netdyno"))

@@ -188,8 +188,9 @@ fn grouped(command: Command, verb: &str) -> Command {
         if arg.is_positional() {
             return arg;
         }
-        let heading =
-            arg.get_help_heading().and_then(|heading| groups::ORDER.into_iter().find(|name| *name == heading));
+        let heading = arg
+            .get_help_heading()
+            .and_then(|heading| groups::ORDER.into_iter().find(|name| *name == heading));
         let rare = groups::is_rare(verb, heading) || arg.is_hide_short_help_set();
         arg.help_heading(heading).hide_short_help(rare)
     });

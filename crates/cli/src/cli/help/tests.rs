@@ -203,7 +203,9 @@ fn help_of_a_verb_is_what_the_verb_says_of_itself() {
 fn searches_between_endpoints_say_of_their_options_what_they_are_there() {
     let short = help("netdyno search socket-buffer -h");
     let long = help("netdyno search socket-buffer --help");
-    for there in ["Bytes of a stream's message", "20ktps, 500mbps, 100kpps", "Measure each trial for this long"] {
+    for there in
+        ["Bytes of a stream's message", "20ktps, 500mbps, 100kpps", "Measure each trial for this long"]
+    {
         assert!(short.contains(there), "{there}: {short}");
     }
     assert!(long.contains("Pin threads here"), "{long}");

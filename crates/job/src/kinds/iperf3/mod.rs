@@ -435,7 +435,6 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
     let server = server(job, check, Arc::clone(&tally), session);
     let mut report = Report::new("iperf3");
     report.environment = crate::environment::collect();
-    session.meet();
     let at = server.bind.map_or_else(String::new, |address| format!("{address}, "));
     let at = format!("{at}port {}", server.port);
     session.say(Code::Begun, format!("serving iperf3's clients at {at}; Ctrl-C ends and reports"));
@@ -454,8 +453,13 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
         refused_connections: tally.refused.load(Relaxed),
         bytes: traffic.bytes.load(Relaxed),
     };
+    // Other jobs of the file may be its clients: they begin when the port is there.
+    let bound = || {
+        bound();
+        session.meet();
+    };
     let well = std::thread::scope(|scope| {
-        let serving = scope.spawn(move || server.serve(&counted, &*bound, &*listening));
+        let serving = scope.spawn(move || server.serve(&counted, &bound, &*listening));
         session
             .watch(&mut panel, None, |_| look(now(), traffic.clients.load(Relaxed), serving.is_finished()));
         serving.join().map_err(|_| anyhow!("a thread panicked: this is a defect of netdyno"))
