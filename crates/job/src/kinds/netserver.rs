@@ -142,13 +142,13 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
         tell(&event);
     };
     // Other jobs of the file may be its clients: they begin when the port is there.
-    let bound = || {
+    let bound = move || {
         bound();
         session.meet();
     };
     let done = std::thread::scope(|scope| {
         let (serving, stop, counted) = (&serving, &stop, &counted);
-        let thread = scope.spawn(move || server::serve(serving, stop, bound, counted));
+        let thread = scope.spawn(move || server::serve(serving, stop, &bound, counted));
         session.watch(&mut panel, None, |_| look(&lock(), thread.is_finished()));
         stop.set();
         thread.join().map_err(|_| anyhow::anyhow!("a thread panicked: this is a defect of netdyno"))

@@ -454,7 +454,7 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
         bytes: traffic.bytes.load(Relaxed),
     };
     // Other jobs of the file may be its clients: they begin when the port is there.
-    let bound = || {
+    let bound = move || {
         bound();
         session.meet();
     };
