@@ -37,8 +37,8 @@ mod words;
 mod written;
 
 pub use bench::{
-    Axis, Bench, Burst, Dut, Find, Finding, Lab, Latency, LossCurve, Method, Recovery, Reset, Search,
-    Soak, Throughput, Trial,
+    Axis, Bench, Burst, Dut, Find, Finding, Lab, Latency, LossCurve, Method, Recovery, Reset, Search, Soak,
+    Throughput, Trial,
 };
 pub use check::Contradiction;
 pub use cloning::{Adopt, CloneCapture, ClonePace, Cloning};
@@ -63,8 +63,7 @@ pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
-    Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps,
-    Through,
+    Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps, Through,
 };
 pub use words::Word;
 pub use written::{Quantity, Ratio, Share, Written};
