@@ -138,9 +138,9 @@ impl Patches {
             return Err(Fault::at(sum.span, fault));
         }
         places.sort_by_key(|(bits, _)| bits.start);
-        match places.array_windows().find(|[(before, _), (after, _)]| after.start < before.end) {
-            Some([_, (_, span)]) => return Err(Fault::at(*span, "this field shares bits with another one")),
-            None => {}
+        let mut pairs = places.array_windows();
+        if let Some([_, (_, span)]) = pairs.find(|[(before, _), (after, _)]| after.start < before.end) {
+            return Err(Fault::at(*span, "this field shares bits with another one"));
         }
         self.order_checksums()
     }
