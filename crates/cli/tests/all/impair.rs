@@ -177,7 +177,7 @@ fn faults_that_cannot_be_are_refused_before_anything_is_made() {
     for (faults, words) in [
         ("loss=200%", "no share of frames"),
         ("flap=2s", "no two times"),
-        ("delay=fast", "--delay"),
+        ("delay=fast", "delay fast"),
         ("jitter=1ms", "--delay"),
         ("lose=1%", "lose"),
         ("reorder=1%,reorder-by=0", "no distance"),
