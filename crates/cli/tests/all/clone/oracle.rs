@@ -328,8 +328,10 @@ fn clients(to: SocketAddr, load: Load, (nth, threads): (u64, u64)) -> Vec<u64> {
     let mut buffer = vec![0; 256 << 10];
     let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
     let (start, mut begun, mut at) = (Instant::now(), 0u64, 0usize);
+    // A soak lasts as long as its load.
+    let lasts = Duration::from_secs(load.requests.checked_div(load.per_second).unwrap_or(0));
     while (took.len() as u64) < load.requests {
-        assert!(start.elapsed() < Duration::from_secs(120), "the server does not answer");
+        assert!(start.elapsed() < lasts + Duration::from_secs(120), "the server does not answer");
         let due = (start.elapsed().as_nanos() as u64 * load.per_second / 1_000_000_000).min(load.requests);
         let mut looked = 0;
         while begun < due && looked < load.connections {
