@@ -49,9 +49,23 @@ impl Session {
 
     /// All is attached that will be, and the carriers are there: waits for the jobs that begin with it.
     pub fn meet(&self) {
+        self.others_are_there();
+        if let Some(together) = &self.together {
+            together.meet(Stage::Ready, &self.stop);
+        }
+    }
+
+    /// Others may begin, and this one waits for nobody: it serves, and they may be its clients.
+    pub fn serves(&self) {
+        if let Some(together) = &self.together {
+            together.is_ready();
+        }
+    }
+
+    /// Waits until all others are there: one of them may be the server that this one is to connect to.
+    pub(crate) fn others_are_there(&self) {
         if let Some(together) = &self.together {
             together.meet(Stage::Attached, &self.stop);
-            together.meet(Stage::Ready, &self.stop);
         }
     }
 

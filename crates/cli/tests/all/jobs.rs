@@ -323,3 +323,50 @@ fn what_is_wrong_in_a_file_is_named_by_its_path() {
     said(&both, &["jobs[1]", "a file of their own"]);
     run("netdyno run /nothere.yaml").refused(&["/nothere.yaml"]);
 }
+
+#[test]
+fn a_server_and_its_client_stand_in_one_file_in_either_order() {
+    let pairs = [
+        ("kind: iperf3-server, one_off: true", "kind: iperf3, bytes: 1M, interval: 0"),
+        ("kind: netserver, listen: ['127.0.0.1:12865']", "kind: netperf, bytes: 1M"),
+        ("kind: endpoint-server, listen: ['127.0.0.1:12866']", "kind: endpoint, test: tcp-stream, bytes: 1M"),
+    ];
+    for (server, client) in pairs {
+        let client = format!("{client}, host: 127.0.0.1");
+        for pair in [[server, &client], [&client, server]] {
+            let net = Net::new();
+            let path = net.dir.path().join("pair.yaml");
+            let [first, second] = pair;
+            let text = format!("schema: netdyno.job/1\njobs:\n- {{{first}}}\n- {{{second}}}\n");
+            std::fs::write(&path, text).expect("written");
+            let line = format!("netdyno run {} --allow-address 127.0.0.1 --json -q", path.display());
+            let mut runs = net.start(line);
+            // Two of the servers have no end of their own. What the kernel keeps of a connection that is over tells that the test is.
+            let is_over = || {
+                let port = if server.contains("12865") { ":12865" } else { ":12866" };
+                let sockets = net.run("ss -Htan").ok().stdout;
+                let of =
+                    |state: &str| sockets.lines().any(|line| line.starts_with(state) && line.contains(port));
+                of("TIME-WAIT") && !of("ESTAB")
+            };
+            if !server.contains("one_off") {
+                while !is_over() {
+                    runs.must_run();
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                runs.signal("INT");
+            }
+            let results = runs.wait().ok().json();
+            let of = |member: &str| {
+                let all = results.as_array().expect("results");
+                all.iter().find_map(|report| report["result"].get(member)).expect(member).clone()
+            };
+            let stream = &of("endpoint")["streams"][0];
+            assert_eq!(
+                (&stream["sent_bytes"], &stream["received_bytes"]),
+                (&1_000_000.into(), &1_000_000.into())
+            );
+            assert_eq!((&of("served")["tests"], &of("served")["bytes"]), (&1.into(), &1_000_000.into()));
+        }
+    }
+}

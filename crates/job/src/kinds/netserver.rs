@@ -144,7 +144,7 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
     // Other jobs of the file may be its clients: they begin when the port is there.
     let bound = move || {
         bound();
-        session.meet();
+        session.serves();
     };
     let done = std::thread::scope(|scope| {
         let (serving, stop, counted) = (&serving, &stop, &counted);

@@ -81,6 +81,11 @@ impl Member {
         }
     }
 
+    /// The others need not wait for it, and it does not wait for them.
+    pub(crate) fn is_ready(&self) {
+        drop(self.come(Stage::Ready));
+    }
+
     fn come(&self, stage: Stage) -> MutexGuard<'_, Vec<Option<Stage>>> {
         let mut reached = self.inside.lock();
         if let Some(own) = reached.get_mut(self.number) {

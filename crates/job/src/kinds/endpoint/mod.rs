@@ -80,6 +80,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     let parts = Parts::of(args, &bench.place)?;
     let mut report = Report::new("endpoint");
     let duration = (!parts.by_amount()).then(|| parts.measured());
+    session.others_are_there();
     report.resolved =
         Resolved { duration_ns: duration.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };
     report.environment = crate::environment::collect();

@@ -456,7 +456,7 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
     // Other jobs of the file may be its clients: they begin when the port is there.
     let bound = move || {
         bound();
-        session.meet();
+        session.serves();
     };
     let well = std::thread::scope(|scope| {
         let serving = scope.spawn(move || server.serve(&counted, &bound, &*listening));

@@ -275,6 +275,7 @@ pub fn test(job: &Netperf, beside: Beside, session: &Session) -> Result<Ended> {
         Length::Time(time) => Some(time),
         Length::Units(_) => None,
     };
+    session.others_are_there();
     let mut report = Report::new("netperf");
     report.resolved =
         Resolved { duration_ns: lasts.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };

@@ -156,6 +156,7 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let bench = Bench { args: &args, session, place, token, run };
     let parts = Parts::of(&args, &bench.place)?;
     let tested = Tested { job, args: &args, parts: &parts };
+    session.others_are_there();
     let mut report = Report::new("search");
     report.resolved = Resolved { duration_ns: Some(tested.trial_ns()), ..Resolved::default() };
     report.environment = crate::environment::collect();
