@@ -3,7 +3,7 @@
 mod opening;
 
 use super::parts::{Part, Parts};
-use super::sound;
+use super::sound::{self, ns, per_second};
 use ::endpoint::native::Work;
 use ::transport::cpu::Use;
 use ::transport::native::{Host, Outcome, Place, Results};
@@ -52,10 +52,6 @@ impl Round {
         };
         self.outcomes.iter().map(one).sum()
     }
-}
-
-fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
 fn sender<'o>(part: &Part, outcome: &'o Outcome) -> Option<&'o Results> {
@@ -191,11 +187,11 @@ fn stream(part: &Part, of: &[PartOutcome<'_>]) -> EndpointStream {
     EndpointStream {
         from_client: part.sends(),
         sent_bytes: sent.bytes,
-        sent_ns: (sent.seconds * 1e9) as u64,
+        sent_ns: ns(sent.seconds),
         sent_bits_per_second: 8.0 * per_second(sent.bytes, sent.seconds),
         sent_at_least: told.is_none(),
         received_bytes: received.map(|received| received.bytes),
-        received_ns: received.map(|received| (received.seconds * 1e9) as u64),
+        received_ns: received.map(|received| ns(received.seconds)),
         // Bytes of one moment have no rate.
         received_bits_per_second: received
             .filter(|received| received.seconds > 0.0 || received.bytes == 0)
@@ -267,7 +263,7 @@ fn transactions(args: &Endpoint, part: &Part, of: &[PartOutcome<'_>]) -> Transac
     Transactions {
         count: sum.count,
         per_second: per_second(sum.count, sum.seconds),
-        measured_ns: Some((sum.seconds * 1e9) as u64),
+        measured_ns: Some(ns(sum.seconds)),
         request_bytes: plan.request,
         response_bytes: plan.response,
         in_flight: u64::from(part.test.exchange.in_flight),

@@ -4,6 +4,21 @@
 use report::{Code, Datagrams, Endpoint as Tested, Report, units};
 use std::cmp::Ordering;
 
+/// So many a second; none of no time.
+pub fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+/// Seconds in a result's own unit.
+pub fn ns(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+/// What a server says that it used, if that can be: nobody but it knows.
+pub fn told(used: f64) -> Option<f64> {
+    Some(used).filter(|used| used.is_finite() && *used >= 0.0)
+}
+
 /// What must add up between the ends of streams: nothing is received that was not sent. `is_sound`: no connection failed, which explains what
 /// is missing.
 pub fn streams_add_up(report: &mut Report, tested: &Tested, is_sound: bool) {

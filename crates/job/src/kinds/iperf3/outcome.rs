@@ -1,11 +1,14 @@
 //! What a test of iperf3's protocol came to, as a result.
 
-use crate::kinds::endpoint::sound;
+use crate::kinds::endpoint::sound::{self, ns, per_second, told};
 use ::endpoint::iperf3::params::{Params, Protocol};
 use ::endpoint::iperf3::results::Cpu;
 use ::endpoint::iperf3::summary::{End, Interval, Side, Start, Sum};
 use ::transport::native::Host;
-use report::{Datagrams, Endpoint, EndpointEnd, EndpointInterval, EndpointStream, Report};
+use report::{Code, Datagrams, Endpoint, EndpointEnd, EndpointInterval, EndpointStream, Report, units};
+
+/// How far apart, in seconds, both ends' moments are at which what is left out ends: a message's way, and a busy machine's lateness.
+const APART: f64 = 0.1;
 
 /// What a client has of its test.
 pub fn fill(report: &mut Report, start: &Start, end: &End, intervals: &[Interval], server: &str) {
@@ -37,7 +40,7 @@ pub fn fill(report: &mut Report, start: &Start, end: &End, intervals: &[Interval
             send_buffer_bytes: Some(start.send_buffer).filter(|bytes| *bytes > 0),
             receive_buffer_bytes: Some(start.receive_buffer).filter(|bytes| *bytes > 0),
             mss_bytes: Some(u64::from(start.mss)).filter(|mss| *mss > 0 && !udp),
-            process_cores: Some(cores(end.cpu)),
+            process_cores: cores(end.cpu),
             rtt_ns: last.and_then(|last| last.rtt_ns),
             cwnd_bytes: last.map(|last| last.cwnd_bytes),
             retransmits: own.and_then(|own| own.retransmits).filter(|_| !udp),
@@ -45,12 +48,26 @@ pub fn fill(report: &mut Report, start: &Start, end: &End, intervals: &[Interval
         },
         remote: end.remote_cpu.map(|cpu| EndpointEnd {
             congestion: end.remote_congestion.clone(),
-            process_cores: Some(cores(cpu)),
+            process_cores: cores(cpu),
             ..EndpointEnd::default()
         }),
         intervals: intervals.iter().map(|one| interval(one, params.omit)).collect(),
         ..Endpoint::default()
     });
+    for (sends, sum) in directions {
+        let Some((sent, received)) = sum.sent.zip(sum.received).filter(|_| udp && params.omit > 0) else {
+            continue;
+        };
+        if ends_early(&sent, &received) {
+            let (from, to) = if sends { ("this host", "the server") } else { ("the server", "this host") };
+            let said = format!(
+                "{from} sent {} behind the warm-up and {to} saw numbers of {} only: the rest was lost at the end, to what was sent in 100 ms",
+                units::counted(sent.udp.packets, "datagram"),
+                units::count(received.udp.packets)
+            );
+            report.warnings.add(Code::DatagramsExplained, said);
+        }
+    }
     let is_here = |stream: &::endpoint::iperf3::summary::Stream| stream.local.ip() == stream.remote.ip();
     if start.streams.first().is_some_and(is_here) {
         sound::on_one_host(report);
@@ -101,12 +118,8 @@ pub fn tcp(interval: &Interval) -> Option<Tcp> {
 }
 
 /// Of percents of a core.
-fn cores(cpu: Cpu) -> f64 {
-    cpu.total / 100.0
-}
-
-fn ns(seconds: f64) -> u64 {
-    (seconds * 1e9) as u64
+fn cores(cpu: Cpu) -> Option<f64> {
+    told(cpu.total / 100.0)
 }
 
 /// One direction; `None` if there is none, or neither end is known.
@@ -137,14 +150,16 @@ fn stream(from_client: bool, sum: &Sum, params: &Params, end: &End) -> Option<En
 fn datagrams(sent: &Side, received: &Side, params: &Params, here: Option<&End>) -> Datagrams {
     let missed = u64::try_from(received.udp.lost).unwrap_or(0);
     let came = received.udp.packets.saturating_sub(missed);
-    // What does not count ends at a moment of each end's own: then the receiver's numbers alone fit each other.
-    let sent = if params.omit > 0 { received.udp.packets } else { sent.udp.packets };
+    // What does not count ends at a moment of each end's own: then the receiver's numbers alone fit each other. It has none of those that
+    // were lost behind the last one that came.
+    let by_numbers = params.omit > 0 && !ends_early(sent, received);
+    let sent = if by_numbers { received.udp.packets } else { sent.udp.packets };
     let lost = sent.saturating_sub(came);
     Datagrams {
         size_bytes: params.len,
         sent,
         received: came,
-        received_per_second: if received.seconds > 0.0 { came as f64 / received.seconds } else { 0.0 },
+        received_per_second: per_second(came, received.seconds),
         lost,
         loss_ratio: if sent > 0 { lost as f64 / sent as f64 } else { 0.0 },
         dropped_by_receiver: here.map(|end| end.receiver_drops.min(lost)),
@@ -153,6 +168,13 @@ fn datagrams(sent: &Side, received: &Side, params: &Params, here: Option<&End>) 
         duplicated: None,
         jitter_ns: Some(ns(received.udp.jitter)),
     }
+}
+
+/// Whether the sender counts so many more datagrams than its receiver saw numbers of that the moments at which what is left out ends do not
+/// explain it.
+fn ends_early(sent: &Side, received: &Side) -> bool {
+    let more = sent.udp.packets.saturating_sub(received.udp.packets);
+    more as f64 > APART * per_second(sent.udp.packets, sent.seconds)
 }
 
 /// Times of what counts begin behind what is left out.
@@ -211,13 +233,17 @@ mod tests {
 
     /// This end sent (or, if not, received) 100 datagrams; the other said that of 95 numbers 5 were missed.
     fn udp(sender: bool, omit: u32) -> Report {
+        udp_of(sender, omit, 95)
+    }
+
+    fn udp_of(sender: bool, omit: u32, numbers: u64) -> Report {
         let side = |bytes, packets, lost| Side {
             seconds: 2.0,
             bytes,
             udp: summary::Datagrams { packets, lost, jitter: 0.001, out_of_order: 3 },
             ..Side::default()
         };
-        let (sent, received) = (Some(side(100_000, 100, 0)), Some(side(90_000, 95, 5)));
+        let (sent, received) = (Some(side(100_000, 100, 0)), Some(side(90_000, numbers, 5)));
         let total = Total { socket: 5, sender, sent, received, tcp: None };
         let end = End { streams: vec![total], receiver_drops: 4, ..End::default() };
         let params = Params {
@@ -255,6 +281,20 @@ mod tests {
         // What is left out comes first.
         let times: Vec<u64> = tested(&report).intervals.iter().map(|one| one.start_ns).collect();
         assert_eq!(times, [0, 1_000_000_000]);
+    }
+
+    #[test]
+    fn what_is_lost_behind_the_last_number_that_came_is_lost_with_a_warm_up_too() {
+        for (numbers, sent, lost, told) in [(95, 95, 5, 0), (94, 100, 11, 1), (5, 100, 100, 1)] {
+            for sender in [true, false] {
+                let report = udp_of(sender, 1, numbers);
+                let d = tested(&report).streams[0].datagrams.expect("datagrams");
+                assert_eq!((d.sent, d.lost), (sent, lost), "{numbers}");
+                let words =
+                    report.warnings.iter().filter(|said| said.to_string().contains("lost at the end"));
+                assert_eq!(words.count(), told, "{numbers}");
+            }
+        }
     }
 
     fn tcp_of(sent: Option<u64>, received: Option<u64>) -> Report {

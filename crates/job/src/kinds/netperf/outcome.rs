@@ -1,6 +1,6 @@
 //! What a test of netperf's protocol came to, as a result.
 
-use crate::kinds::endpoint::sound;
+use crate::kinds::endpoint::sound::{self, ns, per_second, told};
 use ::endpoint::netperf::confidence::{Goal, Series};
 use ::endpoint::netperf::omni::{Cpu, flag};
 use ::transport::native::Host;
@@ -12,10 +12,6 @@ use report::{
 };
 use spec::Netperf;
 use std::net::SocketAddr;
-
-fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
-}
 
 fn transacts(test: &Test) -> bool {
     !matches!(test.kind, Kind::Send | Kind::Receive)
@@ -74,7 +70,8 @@ fn theirs(run: &Outcome, sends: bool, datagrams: bool) -> Sum {
         count => count.into(),
     };
     // Older servers' times of some tests are none.
-    Sum { bytes, count, seconds: if seconds > 0.0 { seconds } else { run.elapsed } }
+    let seconds = told(seconds).filter(|seconds| *seconds > 0.0).unwrap_or(run.elapsed);
+    Sum { bytes, count, seconds }
 }
 
 fn stream(test: &Test, runs: &[Outcome]) -> EndpointStream {
@@ -82,7 +79,6 @@ fn stream(test: &Test, runs: &[Outcome]) -> EndpointStream {
     let ours = sum(runs, |run| ours(run, sends));
     let theirs = sum(runs, |run| theirs(run, sends, test.datagrams));
     let (sent, received) = if sends { (ours, theirs) } else { (theirs, ours) };
-    let ns = |seconds: f64| (seconds * 1e9) as u64;
     EndpointStream {
         from_client: sends,
         sent_bytes: sent.bytes,
@@ -124,7 +120,7 @@ fn transactions(test: &Test, runs: &[Outcome]) -> Transactions {
     Transactions {
         count: all.count,
         per_second: per_second(all.count, all.seconds),
-        measured_ns: Some((all.seconds * 1e9) as u64),
+        measured_ns: Some(ns(all.seconds)),
         request_bytes: size(test.request_size),
         response_bytes: size(test.response_size),
         in_flight: u64::from(test.burst) + 1,
@@ -140,9 +136,9 @@ fn spent(end: &mut EndpointEnd, cpu: Option<Cpu>) {
     let Some(cpu) = cpu else { return };
     let all = f64::from(cpu.count.max(0));
     end.cores = u64::try_from(cpu.count).ok().filter(|count| *count > 0);
-    end.busy_cores = end.cores.map(|_| f64::from(cpu.util) / 100.0 * all);
+    end.busy_cores = end.cores.and_then(|_| told(f64::from(cpu.util) / 100.0 * all));
     // Whose method is not ours may not say these.
-    end.peak_core_ratio = Some(f64::from(cpu.peak) / 100.0).filter(|peak| *peak > 0.0);
+    end.peak_core_ratio = told(f64::from(cpu.peak) / 100.0).filter(|peak| *peak > 0.0);
 }
 
 /// What the repetitions came to; ends are told of the last one.
