@@ -81,7 +81,9 @@ impl From<crate::BitRate> for Written<crate::BitRate> {
 
 impl From<crate::Confidence> for Written<crate::Confidence> {
     fn from(sure: crate::Confidence) -> Written<crate::Confidence> {
-        Written::of(format!("{}%,{}%", sure.level * 100.0, sure.width * 100.0), sure)
+        // 0.07 * 100 is 7.000000000000001.
+        let percent = |share: f64| (share * 1e8).round() / 1e6;
+        Written::of(format!("{}%,{}%", percent(sure.level), percent(sure.width)), sure)
     }
 }
 
