@@ -4,6 +4,7 @@ use crate::check::{Contradiction, hold};
 use crate::consent::Consent;
 use crate::cores::Cores;
 use crate::kind::Kind;
+use crate::parts::socket_buffers;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Quantity, Written};
@@ -100,6 +101,27 @@ words! {
         V4 = "4",
         /// IPv6.
         V6 = "6",
+    }
+}
+
+impl Family {
+    /// Whether it is IPv6; `None`: either.
+    pub fn v6(self) -> Option<bool> {
+        match self {
+            Family::Any => None,
+            Family::V4 => Some(false),
+            Family::V6 => Some(true),
+        }
+    }
+}
+
+impl From<Option<bool>> for Family {
+    fn from(v6: Option<bool>) -> Family {
+        match v6 {
+            None => Family::Any,
+            Some(false) => Family::V4,
+            Some(true) => Family::V6,
+        }
     }
 }
 
@@ -247,18 +269,8 @@ pub struct Endpoint {
     /// connection-rate: who is not open by then has failed. Default: 10s.
     #[setting(value = "TIME", heading = "Measure")]
     pub connect_timeout: Option<Written<Duration>>,
-    /// SO_SNDBUF here, in bytes. The kernel doubles it, and stops tuning it.
-    #[setting(value = "BYTES", expert)]
-    pub send_buffer: Option<Written<u64>>,
-    /// SO_RCVBUF here.
-    #[setting(value = "BYTES", expert)]
-    pub receive_buffer: Option<Written<u64>>,
-    /// SO_SNDBUF at the server.
-    #[setting(value = "BYTES", expert)]
-    pub remote_send_buffer: Option<Written<u64>>,
-    /// SO_RCVBUF at the server.
-    #[setting(value = "BYTES", expert)]
-    pub remote_receive_buffer: Option<Written<u64>>,
+    #[part]
+    socket_buffers: socket_buffers!(),
     /// TCP_NODELAY at both ends; transactions have it anyway.
     #[setting(expert)]
     pub nodelay: bool,

@@ -5,6 +5,7 @@ use crate::consent::Consent;
 use crate::endpoint::{Confidence, EndpointTest, Family};
 use crate::iperf3::{BitRate, TimeOrZero};
 use crate::kind::Kind;
+use crate::parts::socket_buffers;
 use crate::setting::{Member, Settings as _};
 use crate::written::Written;
 use settings::settings;
@@ -107,18 +108,8 @@ pub struct Netperf {
     /// Own ports of tcp-crr and tcp-cc, in turn: the first and the last.
     #[setting(apart, optional)]
     pub ports: Option<[u16; 2]>,
-    /// SO_SNDBUF here, in bytes.
-    #[setting(value = "BYTES", expert)]
-    pub send_buffer: Option<Written<u64>>,
-    /// SO_RCVBUF here.
-    #[setting(value = "BYTES", expert)]
-    pub receive_buffer: Option<Written<u64>>,
-    /// SO_SNDBUF at the server.
-    #[setting(value = "BYTES", expert)]
-    pub remote_send_buffer: Option<Written<u64>>,
-    /// SO_RCVBUF at the server.
-    #[setting(value = "BYTES", expert)]
-    pub remote_receive_buffer: Option<Written<u64>>,
+    #[part]
+    socket_buffers: socket_buffers!(),
     /// TCP_NODELAY at both ends.
     #[setting(expert)]
     pub nodelay: bool,

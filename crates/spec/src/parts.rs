@@ -114,6 +114,22 @@ parts! { ($)
         pub seed: Option<u64>,
     }
 
+    /// Buffers of both ends' sockets.
+    socket_buffers {
+        /// SO_SNDBUF here, in bytes. The kernel doubles it, and stops tuning it.
+        #[setting(value = "BYTES", expert)]
+        pub send_buffer: Option<crate::Written<u64>>,
+        /// SO_RCVBUF here.
+        #[setting(value = "BYTES", expert)]
+        pub receive_buffer: Option<crate::Written<u64>>,
+        /// SO_SNDBUF at the server.
+        #[setting(value = "BYTES", expert)]
+        pub remote_send_buffer: Option<crate::Written<u64>>,
+        /// SO_RCVBUF at the server.
+        #[setting(value = "BYTES", expert)]
+        pub remote_receive_buffer: Option<crate::Written<u64>>,
+    }
+
     /// Two hosts of the job's own.
     lab {
         /// Do it in a lab of its own: two hosts, and a device between them if one is asked for, gone when this ends (docs/lab.md).

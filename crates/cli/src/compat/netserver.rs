@@ -11,7 +11,7 @@ use endpoint::netperf::plan::{Plan, Shape, Transport};
 use job::Session;
 use job::kinds::netserver::{self, Beside, TESTS};
 use report::units::printable;
-use spec::{Consent, Family, Netserver};
+use spec::{Consent, Netserver};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use transport::netperf::server::Event;
@@ -57,11 +57,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     }
     let job = Netserver {
         listen: addresses(host.as_deref(), port, v6)?.iter().map(ToString::to_string).collect(),
-        family: match v6 {
-            None => Family::Any,
-            Some(false) => Family::V4,
-            Some(true) => Family::V6,
-        },
+        family: v6.into(),
         serial,
         ..Netserver::default()
     };

@@ -1,14 +1,15 @@
 //! `netdyno netserver`: a server of netperf's protocol.
 
+use super::endpoint::server::standing;
 use super::{Run, passive};
 use crate::panel::Names;
-use crate::session::{Looked, Session};
+use crate::session::Session;
 use ::endpoint::netperf::PORT;
 use ::transport::netperf::server::{self, Event, Serving};
 use ::transport::phase::Stop;
 use anyhow::{Context, Result, ensure};
 use report::{Code, Report, Served};
-use snapshot::{Snapshot, Title};
+use snapshot::Title;
 use spec::{Family, Netserver};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -60,11 +61,7 @@ pub(super) fn passphrase(path: &std::path::Path) -> Result<Vec<u8>> {
 
 /// Where a job listens.
 fn addresses(job: &Netserver) -> Result<Vec<SocketAddr>> {
-    let wanted = |at: &SocketAddr| match job.family {
-        Family::Any => true,
-        Family::V4 => at.is_ipv4(),
-        Family::V6 => at.is_ipv6(),
-    };
+    let wanted = |at: &SocketAddr| job.family.v6().is_none_or(|v6| at.is_ipv6() == v6);
     if job.listen.is_empty() {
         // [::] takes IPv4 as well, where there is IPv6.
         let has_v6 = std::path::Path::new("/proc/net/if_inet6").exists();
@@ -149,7 +146,10 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
     let done = std::thread::scope(|scope| {
         let (serving, stop, counted) = (&serving, &stop, &counted);
         let thread = scope.spawn(move || server::serve(serving, stop, &bound, counted));
-        session.watch(&mut panel, None, |_| look(&lock(), thread.is_finished()));
+        session.watch(&mut panel, None, |_| {
+            let now = lock();
+            standing(now.served, now.running.len() as u64, thread.is_finished())
+        });
         stop.set();
         thread.join().map_err(|_| anyhow::anyhow!("a thread panicked: this is a defect of netdyno"))
     })?;
@@ -157,16 +157,6 @@ pub fn serve(job: &Netserver, beside: Beside, session: &Session) -> Result<Repor
     done?;
     report.result.served = Some(lock().served);
     Ok(report)
-}
-
-fn look(now: &Tally, over: bool) -> Looked<'static, ()> {
-    let endpoint = snapshot::Endpoint {
-        received_bytes: now.served.bytes,
-        clients: Some(now.running.len() as u64),
-        tests: Some(now.served.tests),
-        ..snapshot::Endpoint::default()
-    };
-    Looked::of((), over, Snapshot { endpoint: Some(endpoint), ..Snapshot::default() })
 }
 
 #[cfg(test)]

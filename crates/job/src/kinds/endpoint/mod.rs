@@ -9,7 +9,7 @@
 mod outcome;
 mod parts;
 pub(crate) mod search;
-mod server;
+pub(super) mod server;
 pub(super) mod sound;
 
 use super::{Run, passive};
@@ -22,7 +22,7 @@ use outcome::Round;
 use parts::{Part, Parts};
 use report::{Code, EndpointInterval, Report, Resolved, units};
 use snapshot::{Snapshot, Title};
-use spec::{Endpoint, EndpointTest, Family, Kind as _};
+use spec::{Endpoint, EndpointTest, Kind as _};
 use std::time::{Duration, Instant};
 
 /// The server answers within this, or is not there.
@@ -68,23 +68,19 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
         }
         member => anyhow::anyhow!("`.{member}`: {}", wrong.what),
     })?;
-    let v6 = match args.family {
-        Family::Any => None,
-        Family::V4 => Some(false),
-        Family::V6 => Some(true),
-    };
-    let place = Place::find(&args.host, v6).with_context(|| format!("looking up {}", args.host))?;
+    let place =
+        Place::find(&args.host, args.family.v6()).with_context(|| format!("looking up {}", args.host))?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
     let bench = Bench { args, session, place, token, run };
     let parts = Parts::of(args, &bench.place)?;
     let mut report = Report::new("endpoint");
     let duration = (!parts.by_amount()).then(|| parts.measured());
-    session.others_are_there();
     report.resolved =
         Resolved { duration_ns: duration.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };
     report.environment = crate::environment::collect();
     // Who is not there is known before anything is said to begin. Until then a signal ends the process: nothing is lost by that.
+    session.others_are_there();
     let client = bench.connect(&parts)?;
     session.stop_in_order();
     let ends = client.ends();

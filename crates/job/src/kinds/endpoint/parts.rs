@@ -1,6 +1,7 @@
 //! From a job to what is done at the same time: a stream in each direction, transactions; each with its own control connection.
 
 use super::{FILLS, LASTS, LONGEST};
+use crate::trials::nanos;
 use ::endpoint::native::{End, From as Sender, Plan, Work};
 use ::transport::exchange::Exchange;
 use ::transport::native::{Place, Test};
@@ -107,10 +108,6 @@ impl Parts {
     pub fn lasts(&self) -> Duration {
         self.warm_up.saturating_add(self.measured)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn own(args: &Endpoint) -> Result<Options> {

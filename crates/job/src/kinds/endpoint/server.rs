@@ -4,13 +4,14 @@ use super::token;
 use crate::kinds::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
+use crate::trials::nanos;
 use ::endpoint::native::{Limits, PORT};
 use ::transport::native::{Server, ServerOptions, Standing, serve};
 use ::transport::phase::Stop;
 use ::transport::rights::{self, User};
 use anyhow::{Context, Result};
 use report::units::printable;
-use report::{Code, Report, Resolved};
+use report::{Code, Report, Resolved, Served};
 use snapshot::{Snapshot, Title};
 use spec::{EndpointRate, EndpointServer};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -37,10 +38,7 @@ fn options(args: &EndpointServer) -> Result<ServerOptions> {
     let limits = Limits::default();
     options.limits = Limits {
         flows: args.max_parallel.unwrap_or(limits.flows),
-        duration_ns: args
-            .max_duration
-            .as_deref()
-            .map_or(limits.duration_ns, |most| u64::try_from(most.as_nanos()).unwrap_or(u64::MAX)),
+        duration_ns: args.max_duration.as_deref().map_or(limits.duration_ns, |most| nanos(*most)),
         memory: args.max_memory.as_deref().copied().unwrap_or(limits.memory),
         bits_per_second: match args.max_rate.as_deref() {
             Some(EndpointRate::Bits(bits)) => *bits,
@@ -105,7 +103,10 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     let standing = server.standing();
     let served = std::thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&server));
-        let watched = session.watch(&mut panel, duration, |_| look(standing(), serving.is_finished()));
+        let watched = session.watch(&mut panel, duration, |_| {
+            let now = standing();
+            self::standing(of(now), now.clients, serving.is_finished())
+        });
         stop.set();
         let served =
             serving.join().map_err(|_| anyhow::anyhow!("a thread panicked: this is a defect of netdyno"));
@@ -122,21 +123,17 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
-fn look(now: Standing, over: bool) -> Looked<'static, ()> {
+/// How a server of endpoint tests stands, of whichever protocol; `over`: it ends.
+pub fn standing(now: Served, clients: u64, over: bool) -> Looked<'static, ()> {
     let endpoint = snapshot::Endpoint {
         received_bytes: now.bytes,
-        clients: Some(now.clients),
-        tests: Some(now.done),
+        clients: Some(clients),
+        tests: Some(now.tests),
         ..snapshot::Endpoint::default()
     };
     Looked::of((), over, Snapshot { endpoint: Some(endpoint), ..Snapshot::default() })
 }
 
-fn of(now: Standing) -> report::Served {
-    report::Served {
-        tests: now.done,
-        broken_tests: now.broken,
-        refused_connections: now.refused,
-        bytes: now.bytes,
-    }
+fn of(now: Standing) -> Served {
+    Served { tests: now.done, broken_tests: now.broken, refused_connections: now.refused, bytes: now.bytes }
 }

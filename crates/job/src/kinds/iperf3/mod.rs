@@ -9,9 +9,11 @@
 
 mod outcome;
 
+use crate::kinds::endpoint::server::standing;
 use crate::kinds::{Run, passive};
 use crate::panel::{Names, Panel};
-use crate::session::{Looked, Session};
+use crate::session::Session;
+use crate::trials::nanos;
 use ::endpoint::iperf3::params::{Params, Protocol};
 use ::endpoint::iperf3::results::Output;
 use ::endpoint::iperf3::summary::{End, Interval, Start};
@@ -21,7 +23,7 @@ use ::transport::iperf3::{self, Client, Failure, Limits, Local, Server, Show, Ta
 use anyhow::{Result, anyhow, bail};
 use report::{Code, Report, Resolved, Served};
 use snapshot::{Snapshot, Title};
-use spec::{BitRate, Family, Iperf3, Iperf3Server, KeepAlive, TimeOrZero, Written};
+use spec::{BitRate, Iperf3, Iperf3Server, KeepAlive, TimeOrZero, Written};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -168,15 +170,6 @@ pub fn burst_fits(job: &Iperf3) -> Result<(), String> {
     params(job, Words::default()).burst_fits()
 }
 
-/// Of IPv6 alone, or IPv4 alone.
-fn v6(family: Family) -> Option<bool> {
-    match family {
-        Family::Any => None,
-        Family::V4 => Some(false),
-        Family::V6 => Some(true),
-    }
-}
-
 fn interval(asked: Option<&Written<TimeOrZero>>) -> f64 {
     asked.map_or(INTERVAL, |interval| interval.0.as_secs_f64())
 }
@@ -197,7 +190,7 @@ fn client(job: &Iperf3, words: Words, session: &Session) -> Client {
     Client {
         host: job.host.clone(),
         port: job.port.unwrap_or(PORT),
-        family: v6(job.family),
+        family: job.family.v6(),
         local: Local {
             bind: job.bind,
             port: job.cport,
@@ -221,7 +214,7 @@ fn server(job: &Iperf3Server, check: Option<Box<Check>>, tally: Arc<Tally>, sess
     let longest = job.server_max_duration.as_deref().map_or(0, Duration::as_secs);
     Server {
         bind: job.bind,
-        family: v6(job.family),
+        family: job.family.v6(),
         port: job.port.unwrap_or(PORT),
         device: job.bind_dev.clone(),
         mptcp: job.mptcp,
@@ -262,7 +255,6 @@ impl Seen<'_> {
         let Some((began, start)) = self.began.zip(self.start.as_ref()) else { return };
         self.published = Some(Instant::now());
         let passed = began.elapsed();
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let whole = u64::from(start.params.seconds) + u64::from(start.params.omit);
         let timed = start.params.seconds > 0;
         let remaining_ns = timed.then(|| nanos(Duration::from_secs(whole).saturating_sub(passed)));
@@ -460,8 +452,9 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
     };
     let well = std::thread::scope(|scope| {
         let serving = scope.spawn(move || server.serve(&counted, &bound, &*listening));
-        session
-            .watch(&mut panel, None, |_| look(now(), traffic.clients.load(Relaxed), serving.is_finished()));
+        session.watch(&mut panel, None, |_| {
+            standing(now(), traffic.clients.load(Relaxed), serving.is_finished())
+        });
         serving.join().map_err(|_| anyhow!("a thread panicked: this is a defect of netdyno"))
     })?;
     session.board.end();
@@ -471,16 +464,6 @@ pub fn serve(job: &Iperf3Server, beside: Beside, session: &Session) -> Result<(R
     }
     report.result.served = Some(now());
     Ok((report, well))
-}
-
-fn look(now: Served, clients: u64, over: bool) -> Looked<'static, ()> {
-    let endpoint = snapshot::Endpoint {
-        received_bytes: now.bytes,
-        clients: Some(clients),
-        tests: Some(now.tests),
-        ..snapshot::Endpoint::default()
-    };
-    Looked::of((), over, Snapshot { endpoint: Some(endpoint), ..Snapshot::default() })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::netserver::passphrase;
 use crate::kinds::{Run, passive};
 use crate::panel::{Names, Panel};
 use crate::session::Session;
+use crate::trials::nanos;
 use ::endpoint::netperf::PORT;
 use ::endpoint::netperf::confidence::{Goal, Series};
 use ::endpoint::netperf::omni::{Request, flag};
@@ -22,7 +23,7 @@ use ::transport::socket;
 use anyhow::{Context, Result, bail};
 use report::{Code, EndpointInterval, Report, Resolved};
 use snapshot::{Snapshot, Title};
-use spec::{EndpointTest, Family, Netperf, Written};
+use spec::{EndpointTest, Netperf, Written};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -81,11 +82,7 @@ fn server(job: &Netperf) -> Result<SocketAddr> {
     let port = job.port.unwrap_or(PORT);
     let name = || report::units::printable(&job.host);
     let found = (&*job.host, port).to_socket_addrs().with_context(|| format!("{}: no such host", name()))?;
-    let mut found = found.filter(|at| match job.family {
-        Family::Any => true,
-        Family::V4 => at.is_ipv4(),
-        Family::V6 => at.is_ipv6(),
-    });
+    let mut found = found.filter(|at| job.family.v6().is_none_or(|v6| at.is_ipv6() == v6));
     found.next().with_context(|| format!("{}: it has no IPv{} address", name(), job.family))
 }
 
@@ -227,7 +224,6 @@ impl Seen<'_> {
         if let Some(look) = self.look {
             look(now);
         }
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let transacts = !matches!(self.kind, Kind::Send | Kind::Receive);
         let sends = self.kind == Kind::Send;
         let endpoint = snapshot::Endpoint {
@@ -236,15 +232,15 @@ impl Seen<'_> {
             transactions: transacts.then_some(now.count),
             ..snapshot::Endpoint::default()
         };
-        let remaining_ns = self.lasts.map(|lasts| ns(lasts.saturating_sub(now.at)));
+        let remaining_ns = self.lasts.map(|lasts| nanos(lasts.saturating_sub(now.at)));
         let seen =
-            Snapshot { at_ns: ns(now.at), remaining_ns, endpoint: Some(endpoint), ..Snapshot::default() };
+            Snapshot { at_ns: nanos(now.at), remaining_ns, endpoint: Some(endpoint), ..Snapshot::default() };
         self.panel.show(seen, None);
         let (at, bytes, count) = self.last;
         if now.at > at && (now.last || now.at.saturating_sub(at) >= INTERVAL) {
             self.intervals.push(EndpointInterval {
-                start_ns: ns(at),
-                end_ns: ns(now.at),
+                start_ns: nanos(at),
+                end_ns: nanos(now.at),
                 bytes: now.bytes.saturating_sub(bytes),
                 count: Some(now.count.saturating_sub(count)),
                 ..EndpointInterval::default()
@@ -275,11 +271,11 @@ pub fn test(job: &Netperf, beside: Beside, session: &Session) -> Result<Ended> {
         Length::Time(time) => Some(time),
         Length::Units(_) => None,
     };
-    session.others_are_there();
     let mut report = Report::new("netperf");
     report.resolved =
         Resolved { duration_ns: lasts.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };
     report.environment = crate::environment::collect();
+    session.others_are_there();
     let mut client = client::Session::connect(server, &control, said.as_deref())
         .with_context(|| format!("are you sure there is a netserver at {server}"))?;
     session.meet();

@@ -24,7 +24,7 @@ use ::transport::native::{Host, Place};
 use anyhow::{Context as _, Result};
 use report::{Code, EndpointCounts, EndpointSearch as Found, EndpointSearchKind, Report, Resolved, units};
 use snapshot::Title;
-use spec::{Endpoint, EndpointFind, EndpointSearch, Family, Written};
+use spec::{Endpoint, EndpointFind, EndpointSearch, Written};
 use std::time::Duration;
 use tester::Between;
 use trial::{Climb, Left, Outcome, Search, Sweep, Wanted};
@@ -124,13 +124,9 @@ pub fn run(job: &EndpointSearch, earlier: Option<Report>, session: &Session) -> 
     passive::check(job)?;
     match &job.lab {
         None => {
-            let v6 = match job.endpoint.family {
-                Family::Any => None,
-                Family::V4 => Some(false),
-                Family::V6 => Some(true),
-            };
             let host = &job.endpoint.host;
-            let place = Place::find(host, v6).with_context(|| format!("looking up {host}"))?;
+            let place =
+                Place::find(host, job.endpoint.family.v6()).with_context(|| format!("looking up {host}"))?;
             search(job, earlier, session, place)
         }
         Some(asked) => lab::within(asked, |place| search(job, earlier, session, place)),
@@ -156,11 +152,11 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let bench = Bench { args: &args, session, place, token, run };
     let parts = Parts::of(&args, &bench.place)?;
     let tested = Tested { job, args: &args, parts: &parts };
-    session.others_are_there();
     let mut report = Report::new("search");
     report.resolved = Resolved { duration_ns: Some(tested.trial_ns()), ..Resolved::default() };
     report.environment = crate::environment::collect();
     // Who is not there is known before anything is said to begin.
+    session.others_are_there();
     let client = bench.connect(&parts)?;
     let (ends, host) = (client.ends(), client.host().clone());
     client.bye();
