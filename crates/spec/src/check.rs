@@ -285,7 +285,7 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
             (
                 "round_trip",
                 job.round_trip && (job.links.len() > 1 || job.pattern == Pattern::Mesh),
-                "what comes back is measured at one port; give one link, or say where the others' frames arrive",
+                "what comes back is measured at one port: give one `.on`, or say by `.measure` where the frames of each arrive",
             ),
             (
                 "round_trip",
@@ -317,21 +317,31 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
 fn ports(path: &str, links: &[Link], pattern: Pattern) -> Result<(), Contradiction> {
     let mesh = pattern == Pattern::Mesh;
     let few = mesh && links.len() < 2;
-    hold(path, &[("links", few, "a mesh has two ports or more, of which each sends to every other")])?;
+    let more = "a mesh has two ports or more, of which each sends to every other: name another one, or leave out `.pattern: mesh`";
+    hold(path, &[("links", few, more)])?;
     if links.len() < 2 {
         return Ok(());
     }
-    let some_measured = links.iter().any(|link| link.measure.is_some());
+    let counted = |of: fn(&Link) -> &Option<String>| links.iter().filter(|link| of(link).is_some()).count();
+    let (on, measured) = (counted(|link| &link.on), counted(|link| &link.measure));
+    let counts = format!("there are {on} of `.on` but {measured} of `.measure`");
     for (number, link) in links.iter().enumerate() {
         let named_before = |of: fn(&Link) -> &Option<String>| {
             of(link).is_some() && links.iter().take(number).any(|other| of(other) == of(link))
         };
-        let twice = "it is named twice: give each port one link";
+        let twice = |name: &Option<String>| {
+            let name = name.as_deref().unwrap_or_default();
+            format!("{name} is named twice: give each port an interface of its own")
+        };
         hold(
             &format!("{path}links[{number}]."),
             &[
-                ("on", link.on.is_none(), "each link sends; say where its frames leave"),
-                ("on", named_before(|link| &link.on), twice),
+                (
+                    "on",
+                    link.on.is_none(),
+                    &format!("each link sends, and {counts}: say where its frames leave"),
+                ),
+                ("on", named_before(|link| &link.on), &twice(&link.on)),
                 (
                     "measure",
                     mesh && link.measure.is_some(),
@@ -339,10 +349,10 @@ fn ports(path: &str, links: &[Link], pattern: Pattern) -> Result<(), Contradicti
                 ),
                 (
                     "measure",
-                    !mesh && some_measured && link.measure.is_none(),
-                    "all links are measured or none; say where its frames arrive",
+                    !mesh && measured > 0 && link.measure.is_none(),
+                    &format!("all links are measured or none, and {counts}: say where its frames arrive"),
                 ),
-                ("measure", named_before(|link| &link.measure), twice),
+                ("measure", named_before(|link| &link.measure), &twice(&link.measure)),
             ],
         )?;
     }
@@ -500,7 +510,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             (
                 "links",
                 bench.lab.is_none() && bench.links.is_empty(),
-                "between which ports? `.links: [{on: eth1, measure: eth2}]`, or try it in a lab: `.lab: {}`",
+                "between which ports? Add `.lab` (two hosts of its own, no hardware), or say where to send and where to measure: `.links: [{on: eth1, measure: eth2}]`",
             ),
         ],
     )?;
@@ -526,6 +536,13 @@ fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
     let (free, what) = (lab.bottleneck.is_none(), "it is of a `.lab.bottleneck`: give one");
     let own = lab.impair.is_some();
     let instead = "the device with faults is another one; leave out `.lab.impair`, or say its loss there";
+    let number = lab.ports.unwrap_or_default();
+    let outside = format!(
+        "a lab's device has 3 to 16 of them, or two if it is left out, which `.ports` {number} is not"
+    );
+    let odd = format!(
+        "in pairs there is an even number of them, which `.ports` {number} is not; make it even, or send in a mesh: `.pattern: mesh`"
+    );
     hold(
         path,
         &[
@@ -533,16 +550,8 @@ fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
             ("burst", lab.burst.is_some() && free, what),
             ("bottleneck", own && lab.bottleneck.is_some(), instead),
             ("loss", own && lab.loss.is_some(), instead),
-            (
-                "ports",
-                lab.ports.is_some_and(|ports| !(3..=16).contains(&ports)),
-                "a lab's device has 3 to 16 of them, or two if it is left out",
-            ),
-            (
-                "ports",
-                !mesh && lab.ports.is_some_and(|ports| ports % 2 == 1),
-                "in pairs there is an even number of them; make it even, or send in a mesh: `.pattern: mesh`",
-            ),
+            ("ports", lab.ports.is_some_and(|ports| !(3..=16).contains(&ports)), &outside),
+            ("ports", !mesh && lab.ports.is_some_and(|ports| ports % 2 == 1), &odd),
             (
                 "ports",
                 own && (lab.ports.is_some() || mesh),
@@ -574,7 +583,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             (
                 "links",
                 !in_a_lab && bench.links.len() != 1,
-                "from which port? `.links: [{on: eth1}]`, or try it in a lab: `.lab: {}`",
+                "from which port? Add `.lab` (two hosts of its own, no hardware), or name it: `.links: [{on: eth1}]`",
             ),
             (
                 "links",
@@ -646,10 +655,10 @@ mod tests {
     fn what_contradicts_itself_is_named_by_its_path() {
         for (job, says) in [
             ("kind: send, what: ipv4, links: [{on: a}, {measure: b}]", "links[0].measure: all links"),
-            ("kind: send, what: ipv4, links: [{on: a}, {on: a}]", "links[1].on: it is named twice"),
+            ("kind: send, what: ipv4, links: [{on: a}, {on: a}]", "links[1].on: a is named twice"),
             (
                 "kind: send, what: ipv4, links: [{on: a, measure: c}, {on: b, measure: c}]",
-                "links[1].measure: it is named twice",
+                "links[1].measure: c is named twice",
             ),
             ("kind: send, what: ipv4, links: [{on: a}, {on: b}], round_trip: true", "round_trip: what comes"),
             ("kind: send, what: ipv4, links: [{on: a}], pattern: mesh", "links: a mesh has two ports"),

@@ -219,28 +219,6 @@ fn senders<'a>(args: &'a Send, through: &Through) -> Result<(Vec<Place>, Vec<&'a
     if named.len() > 1 && args.engine == Engine::Null {
         bail!("`.engine` null sends nowhere, whatever is named: give one `.on`, or none");
     }
-    let mesh = args.pattern == Pattern::Mesh;
-    let measured: Vec<&str> = args.links.iter().filter_map(|link| link.measure.as_deref()).collect();
-    if mesh && named.len() < 2 {
-        bail!("`.pattern: mesh`: each port sends to every other: give `.on` for two ports or more");
-    }
-    if args.links.len() > 1 && !measured.is_empty() && measured.len() != named.len() {
-        bail!(
-            "{} of `.on` but {} of `.measure`: each `.on` needs the `.measure` that its frames arrive at",
-            named.len(),
-            measured.len()
-        );
-    }
-    if args.round_trip && named.len() > 1 {
-        bail!(
-            "`.round_trip` measures at the one port that sends: give one `.on`, or say with `.measure` where the frames of each arrive"
-        );
-    }
-    for list in [&named, &measured] {
-        if let Some((_, twice)) = list.iter().enumerate().find(|(at, name)| list[..*at].contains(name)) {
-            bail!("{twice} is named twice: give each port an interface of its own");
-        }
-    }
     if named.len() > MOST_PORTS {
         bail!("{} ports: {MOST_PORTS} are possible", named.len());
     }

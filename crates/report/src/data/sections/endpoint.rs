@@ -303,7 +303,7 @@ pub struct End {
     /// Processors of the host that were in use for soft interrupts, where the network's work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softirq_cores: Option<f64>,
-    /// Used by netdyno's process alone, in cores: without interrupts.
+    /// Used by the process of this end's program alone, in cores: without interrupts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cores: Option<f64>,
     /// Use of the busiest processor.

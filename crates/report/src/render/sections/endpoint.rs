@@ -405,7 +405,13 @@ fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
     if let (Some(busy), Some(cores)) = (end.busy_cores, end.cores) {
         facts.push(format!("CPU {busy:.2} of {cores} cores in use"));
     }
-    facts.extend(end.process_cores.map(|cores| format!("{cores:.2} by netdyno without interrupts")));
+    facts.extend(end.process_cores.map(|cores| {
+        // A server of another protocol may be another program.
+        let ours = end.program.as_deref().is_some_and(|program| program.starts_with("netdyno "));
+        let who = if ours { "netdyno" } else { "its own process" };
+        let used = if facts.is_empty() { format!("CPU {cores:.2} cores") } else { format!("{cores:.2}") };
+        format!("{used} by {who} without interrupts")
+    }));
     facts.extend(end.service_demand_ns_per_kib.map(|ns| format!("service demand {:.3} us/KiB", ns / 1e3)));
     facts.extend(
         end.service_demand_ns_per_transaction
@@ -449,5 +455,17 @@ mod tests {
         let stream = EndpointStream { from_client: false, ..EndpointStream::default() };
         let sends = Endpoint { streams: vec![stream], ..Endpoint::default() };
         assert!(told(&sends, false).starts_with("rtt 5.47 ms") && told(&sends, true).is_empty());
+    }
+
+    #[test]
+    fn a_server_of_another_program_is_not_called_netdyno() {
+        let of = |program: Option<&str>, busy_cores| {
+            let program = program.map(str::to_owned);
+            let end = End { program, process_cores: Some(0.4), busy_cores, cores: Some(2), ..End::default() };
+            end_facts(&Endpoint::default(), &end, false).join("; ")
+        };
+        assert_eq!(of(None, None), "CPU 0.40 cores by its own process without interrupts");
+        let both = "CPU 1.00 of 2 cores in use; 0.40 by netdyno without interrupts";
+        assert_eq!(of(Some("netdyno 0.1.0"), Some(1.0)), both);
     }
 }
