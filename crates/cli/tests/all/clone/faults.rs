@@ -144,6 +144,21 @@ fn a_target_that_does_not_read_one_connection_holds_up_no_other() {
 }
 
 #[test]
+fn a_clone_that_did_not_run_for_long_copies_what_began_meanwhile() {
+    let three = Three::new();
+    let [online, target] = three.servers(128);
+    let clone = three.clone("");
+    clone.signal("STOP");
+    oracle::run(&three.clients, "10.77.1.1:80", Load { requests: 200, ..LOAD });
+    // Longer than a connection may take to come about.
+    std::thread::sleep(Duration::from_millis(5500));
+    clone.signal("CONT");
+    eventually("all is copied", || target.requests.load(Relaxed) == 200);
+    let (_, report) = ended(clone);
+    assert_copied(&report, &online.seen(), &target.seen(), 1);
+}
+
+#[test]
 fn a_target_that_starts_again_has_new_sessions_and_the_others_are_counted() {
     let three = Three::new();
     let [online, first] = three.servers(128);

@@ -95,15 +95,14 @@ fn set(namespace: &Namespace, name: &str, value: &str) {
     written.expect("a namespace").unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// Waits until all threads of a process have slept for a while. One that has something left to do runs, or waits for a processor.
+/// Waits until all threads of a process, and of this test's servers, have slept for a while. One that has something left to do runs,
+/// or waits for a processor.
 fn until_idle(running: &Running) {
     let asleep = || {
         let tasks =
             std::fs::read_dir(format!("/proc/{}/task", running.pid())).into_iter().flatten().flatten();
-        let stat = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat")).ok();
-        // proc_pid_stat(5): the third field; the second is a name in parentheses.
-        let runs = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
-        !tasks.filter_map(stat).any(runs)
+        let runs = |task: std::fs::DirEntry| oracle::is_running(&task.path().join("stat").to_string_lossy());
+        !tasks.into_iter().any(runs) && oracle::servers_sleep()
     };
     let mut looks = 0;
     eventually("it has nothing to do", || {

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -82,6 +83,26 @@ fn parse(bytes: &[u8]) -> Option<(u64, usize, bool)> {
     Some((id, whole.len(), whole == request(id, length)))
 }
 
+thread_local! {
+    /// The threads of the servers that this test began.
+    static SERVING: RefCell<Vec<rustix::thread::Pid>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does none of this test's servers have anything left to do?
+pub fn servers_sleep() -> bool {
+    let runs = |thread: &rustix::thread::Pid| {
+        is_running(&format!("/proc/self/task/{}/stat", thread.as_raw_nonzero()))
+    };
+    !SERVING.with_borrow(|threads| threads.iter().any(runs))
+}
+
+/// Does a thread run, or wait for a processor? By its file of this name.
+pub fn is_running(stat: &str) -> bool {
+    // proc_pid_stat(5): the third field; the second is a name in parentheses.
+    let runs = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
+    std::fs::read_to_string(stat).is_ok_and(runs)
+}
+
 /// A server that runs until it is asked what it saw.
 pub struct Server {
     stop: Arc<AtomicBool>,
@@ -111,10 +132,11 @@ impl Server {
                 std::thread::sleep(Duration::from_millis(20));
             };
             rustix::net::listen(&listener, 4096).expect("a backlog");
-            ready.send(()).expect("somebody waits");
+            ready.send(rustix::thread::gettid()).expect("somebody waits");
             serve(&listener, answer, &own, &counted, &held)
         });
-        listening.recv().expect("a server");
+        let serves = listening.recv().expect("a server");
+        SERVING.with_borrow_mut(|threads| threads.push(serves));
         Server { stop, requests, holds, thread }
     }
 
@@ -208,7 +230,11 @@ fn serve(
             caller.bytes.drain(..at);
         }
     }
-    for Caller { from, ids, bytes, .. } in callers.into_iter().flatten() {
+    // What another test is just starting has these sockets, too: they end now, and nobody is accepted any more.
+    rustix::net::shutdown(listener, rustix::net::Shutdown::Both).expect("a listener");
+    for Caller { socket, from, ids, bytes } in callers.into_iter().flatten() {
+        // It may have ended by itself.
+        let _ = socket.shutdown(std::net::Shutdown::Both);
         seen.bad += u64::from(!bytes.is_empty());
         seen.connections.extend((!ids.is_empty()).then_some((from, ids)));
     }
@@ -330,6 +356,9 @@ fn clients(to: SocketAddr, load: Load, (nth, threads): (u64, u64)) -> Vec<u64> {
     let (start, mut begun, mut at) = (Instant::now(), 0u64, 0usize);
     // A soak lasts as long as its load.
     let lasts = Duration::from_secs(load.requests.checked_div(load.per_second).unwrap_or(0));
+    // One that is busy is passed over, and each says as many requests as the others, so that what they say is the same every time.
+    let (each, more) = (load.requests / load.connections as u64, load.requests % load.connections as u64);
+    let share = |at: usize| each + u64::from((at as u64) < more);
     while (took.len() as u64) < load.requests {
         assert!(start.elapsed() < lasts + Duration::from_secs(120), "the server does not answer");
         let due = (start.elapsed().as_nanos() as u64 * load.per_second / 1_000_000_000).min(load.requests);
@@ -338,7 +367,7 @@ fn clients(to: SocketAddr, load: Load, (nth, threads): (u64, u64)) -> Vec<u64> {
             looked += 1;
             at = (at + 1) % load.connections;
             let client = &mut clients[at];
-            if client.sent.is_some() {
+            if client.sent.is_some() || (!load.short && client.said == share(at)) {
                 continue;
             }
             let id = match load.short {

@@ -10,7 +10,7 @@ use clone::replica::{MOST_HELD, OFFER_NS, Pace, Replica, Step};
 use clone::slab::Slab;
 use clone::table::{Event, Id};
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, bind, connect, recv, send,
@@ -179,7 +179,7 @@ impl Copies {
     /// Something of a session.
     pub fn event(&mut self, id: Id, event: Event<'_>, now_ns: u64) {
         if let Event::Opened { flow, copies } = event {
-            return self.open(id, (flow.source(), flow.source_port()), copies, now_ns);
+            return self.open(id, (flow.source(), flow.source_port()), copies);
         }
         let mut shared: Option<Arc<[u8]>> = None;
         let mut number = self.heads.get(id as usize).copied().unwrap_or(NONE);
@@ -209,15 +209,15 @@ impl Copies {
                 Event::ServerFinished => replica.server_finished(),
                 Event::Finished { answers } => {
                     replica.finish(answers, now_ns);
-                    self.pump(number, now_ns);
+                    self.pump(number);
                 }
                 Event::Cut { answers } => {
                     replica.cut(answers, now_ns);
-                    self.pump(number, now_ns);
+                    self.pump(number);
                 }
                 Event::Reset { answers } => {
                     replica.reset(answers, now_ns);
-                    self.pump(number, now_ns);
+                    self.pump(number);
                 }
                 Event::Over { answers } => {
                     replica.over(answers, now_ns);
@@ -228,7 +228,7 @@ impl Copies {
                             replica.settle_all(now_ns, &mut side.comparison);
                             self.copies.remove(number);
                         }
-                        _ => self.pump(number, now_ns),
+                        _ => self.pump(number),
                     }
                 }
             }
@@ -241,7 +241,7 @@ impl Copies {
         }
     }
 
-    fn open(&mut self, id: Id, client: (IpAddr, u16), copies: u32, now_ns: u64) {
+    fn open(&mut self, id: Id, client: (IpAddr, u16), copies: u32) {
         let mut head = NONE;
         // The second target has one copy of each session, behind all others.
         let second = if self.both { Some((copies, true)) } else { None };
@@ -266,7 +266,7 @@ impl Copies {
                 self.set_dead(head, Why::Unconnected);
                 continue;
             }
-            if let Err(errno) = self.connect(head, client, nth, now_ns) {
+            if let Err(errno) = self.connect(head, client, nth) {
                 self.unconnected(head, errno);
             }
         }
@@ -279,13 +279,7 @@ impl Copies {
         }
     }
 
-    fn connect(
-        &mut self,
-        number: u32,
-        (client, port): (IpAddr, u16),
-        nth: u32,
-        now_ns: u64,
-    ) -> Result<(), Errno> {
+    fn connect(&mut self, number: u32, (client, port): (IpAddr, u16), nth: u32) -> Result<(), Errno> {
         let mut lingering: Vec<Taken> = Vec::new();
         let mut done = Err(Errno::ADDRNOTAVAIL);
         for _ in 0..TRIES {
@@ -321,7 +315,8 @@ impl Copies {
         if let Some(addresses) = self.sources.prefix() {
             lingering.into_iter().for_each(|taken| addresses.give_back(taken));
         }
-        done.map(|()| self.time(number, now_ns + CONNECT_NS))
+        // It begins now, however late the frame is looked at.
+        done.map(|()| self.time(number, now_real() + CONNECT_NS))
     }
 
     /// A connection did not come about.
@@ -401,7 +396,7 @@ impl Copies {
             side.counted.overfull += 1;
             self.tear(number, Why::Overfull);
         } else if written < bytes.len() && copy.state == State::Open {
-            self.pump(number, now_ns);
+            self.pump(number);
         }
     }
 
@@ -424,8 +419,9 @@ impl Copies {
         self.set_dead(number, why);
     }
 
-    /// Does what is due of a copy.
-    fn pump(&mut self, number: u32, now_ns: u64) {
+    /// Does what is due of a copy by now: frames may be looked at long after they came.
+    fn pump(&mut self, number: u32) {
+        let now_ns = now_real();
         loop {
             let Some(copy) = self.copies.get_mut(number) else { return };
             if copy.state != State::Open {
@@ -501,8 +497,12 @@ impl Copies {
             }
             copy.due_ns = u64::MAX;
             match copy.state {
+                // A thread that did not run for long hears of its connections after their time.
+                State::Connecting if copy.socket.as_ref().is_some_and(has_answer) => {
+                    self.ready(number, generation, epoll::EventFlags::OUT, now_ns);
+                }
                 State::Connecting => self.unconnected(number, Errno::TIMEDOUT),
-                State::Open => self.pump(number, now_ns),
+                State::Open => self.pump(number),
                 State::Dead(_) => {}
             }
         }
@@ -555,7 +555,7 @@ impl Copies {
         if (ended || flags.contains(On::IN)) && !self.read(number, ended, now_ns) {
             return;
         }
-        self.pump(number, now_ns);
+        self.pump(number);
     }
 
     /// Reads all that is there: what is ready is reported once, and so is that it has `ended`. Is the connection still there?
@@ -627,6 +627,13 @@ fn unsaid(said: &mut Said, why: Why) -> &mut u64 {
 /// CLOCK_REALTIME, which frames are stamped by.
 pub fn now_real() -> u64 {
     clocks::now(clocks::Clock::Realtime)
+}
+
+/// Is it known whether the connection came about?
+fn has_answer(socket: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Begins to connect, from this address and port if one is given.
