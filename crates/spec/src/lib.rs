@@ -29,6 +29,7 @@ mod middle;
 mod parts;
 mod plugin;
 mod probe;
+pub mod reach;
 pub mod setting;
 mod transmit;
 mod words;

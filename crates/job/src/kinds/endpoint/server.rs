@@ -84,7 +84,7 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     report.environment = crate::environment::collect();
     let mut places: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     places.extend(server.paths().map(|path| format!("unix:{}", path.display())));
-    session.meet();
+    session.meet()?;
     let user = user.map_or_else(String::new, |user| format!(" as user {}", printable(&user.name)));
     session.say(
         Code::Begun,
