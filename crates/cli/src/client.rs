@@ -71,6 +71,7 @@ impl Signals {
             deaf: Arc::clone(&self.deaf),
             board: Arc::new(Board::worded(wording::said)),
             together,
+            start_at: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the workers of a run wait for each other, so that all count their times from the same moment.
 
 use crate::clock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,10 +11,17 @@ const LEAD_NS: u64 = 200_000;
 /// A worker that waits looks this often whether the run was stopped.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Opens when all workers stand before it.
+/// Before a given start a worker sleeps until so much is left: waking takes less.
+const SPIN_NS: u64 = 500_000;
+
+/// Opens when all workers stand before it, and not before a start that was given.
 #[derive(Debug)]
 pub struct Gate {
     workers: usize,
+    /// CLOCK_MONOTONIC nanoseconds of the start, if somebody said when.
+    at: Option<u64>,
+    /// By how much the workers came later than that; 0: they were in time.
+    late_ns: AtomicU64,
     state: Mutex<State>,
     opened: Condvar,
 }
@@ -35,19 +42,30 @@ impl Default for Gate {
 impl Gate {
     /// A gate for so many workers.
     pub fn new(workers: usize) -> Gate {
-        Gate { workers, state: Mutex::default(), opened: Condvar::new() }
+        Gate::at(workers, None)
+    }
+
+    /// The same, which opens at a given moment, by CLOCK_MONOTONIC.
+    pub fn at(workers: usize, at: Option<u64>) -> Gate {
+        Gate { workers, at, late_ns: AtomicU64::new(0), state: Mutex::default(), opened: Condvar::new() }
+    }
+
+    /// By how much the given start had passed when all stood before it, if it had: then nobody may send.
+    pub fn late_ns(&self) -> Option<u64> {
+        Some(self.late_ns.load(Ordering::Relaxed)).filter(|late| *late > 0)
     }
 
     /// Called by each worker once, when it is ready to send. Returns the start, the same for all and not in the
-    /// future, when all have called it; or the present when `stop` is set before that.
+    /// future, when all have called it; or the present when `stop` is set before that. If they were too late for a given start,
+    /// it sets `stop`.
     pub fn pass(&self, stop: &AtomicBool) -> u64 {
         if self.workers <= 1 {
-            return clock::now();
+            return self.at.map_or_else(clock::now, |at| self.await_start(at, stop));
         }
         let mut state = self.lock();
         state.arrived += 1;
         if state.arrived >= self.workers && state.start.is_none() {
-            state.start = Some(clock::now() + LEAD_NS);
+            state.start = Some(self.at.unwrap_or_else(|| clock::now() + LEAD_NS));
             self.opened.notify_all();
         }
         let start = loop {
@@ -62,10 +80,35 @@ impl Gate {
             state = waited.0;
         };
         drop(state);
+        if self.at == Some(start) {
+            return self.await_start(start, stop);
+        }
         while clock::now() < start {
             std::hint::spin_loop();
         }
         start
+    }
+
+    /// Waits for a given start, and returns it; or the present, when `stop` is set before it. Who comes after it sets `stop`.
+    fn await_start(&self, start: u64, stop: &AtomicBool) -> u64 {
+        if let Some(late) = clock::now().checked_sub(start).filter(|late| *late > 0) {
+            self.late_ns.fetch_max(late, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
+            return clock::now();
+        }
+        loop {
+            let left = start.saturating_sub(clock::now());
+            if left == 0 {
+                return start;
+            }
+            if stop.load(Ordering::Relaxed) {
+                return clock::now();
+            }
+            match left.checked_sub(SPIN_NS) {
+                Some(sleep) if sleep > 0 => std::thread::sleep(Duration::from_nanos(sleep).min(LOOK)),
+                _ => std::hint::spin_loop(),
+            }
+        }
     }
 
     /// Nothing that panics happens under this lock.
@@ -119,5 +162,40 @@ mod tests {
         let before = clock::now();
         let start = Gate::default().pass(&AtomicBool::new(false));
         assert!((before..=clock::now()).contains(&start));
+    }
+
+    #[test]
+    fn a_given_start_is_kept_by_one_and_by_several_and_not_when_it_is_over() {
+        for workers in [1, 3] {
+            let at = clock::now() + 5_000_000;
+            let (gate, stop) = (Gate::at(workers, Some(at)), AtomicBool::new(false));
+            std::thread::scope(|scope| {
+                for _ in 0..workers {
+                    scope.spawn(|| {
+                        assert_eq!(gate.pass(&stop), at);
+                        assert!(clock::now() >= at);
+                    });
+                }
+            });
+            assert_eq!((gate.late_ns(), stop.load(Ordering::Relaxed)), (None, false));
+        }
+        for workers in [1, 3] {
+            let (gate, stop) = (Gate::at(workers, Some(clock::now() - 1_000)), AtomicBool::new(false));
+            std::thread::scope(|scope| {
+                (0..workers).for_each(|_| drop(scope.spawn(|| gate.pass(&stop))));
+            });
+            assert!(gate.late_ns().is_some_and(|late| late >= 1_000) && stop.load(Ordering::Relaxed));
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_the_waiting_for_a_start_that_is_far_away() {
+        let (gate, stop) = (Gate::at(1, Some(clock::now() + 600_000_000_000)), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let passed = scope.spawn(|| gate.pass(&stop));
+            stop.store(true, Ordering::Relaxed);
+            assert!(passed.join().expect("no panic") <= clock::now());
+        });
+        assert_eq!(gate.late_ns(), None);
     }
 }

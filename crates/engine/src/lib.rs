@@ -145,7 +145,12 @@ impl HistogramOnDemand {
 impl Control {
     /// One for each of so many workers.
     pub fn several(workers: usize, stop: &Arc<AtomicBool>) -> Vec<Control> {
-        let (gate, throttle) = (Arc::new(Gate::new(workers)), Arc::new(Throttle::default()));
+        Control::beginning(workers, stop, None)
+    }
+
+    /// The same, for a run that begins at a given moment, by CLOCK_MONOTONIC.
+    pub fn beginning(workers: usize, stop: &Arc<AtomicBool>, at: Option<u64>) -> Vec<Control> {
+        let (gate, throttle) = (Arc::new(Gate::at(workers, at)), Arc::new(Throttle::default()));
         let one = || Control {
             stop: Arc::clone(stop),
             gate: Arc::clone(&gate),

@@ -5,6 +5,8 @@
 //! process ends. Where there is no such folder, nobody claims anything. Of other programs' real-time tasks nothing is known
 //! but what they used, which is looked at before and after a run.
 
+pub mod interface;
+
 use crate::run::judge::pace::RATE_TOLERANCE;
 use engine::Priority;
 use report::{Code, Report, Said, Sentence, Verdict};

@@ -32,7 +32,15 @@ impl std::error::Error for Failed {
     }
 }
 
-type Outcome = std::result::Result<Arc<Report>, Failed>;
+impl Failed {
+    /// The error of this type among what went wrong.
+    pub fn find<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
+        self.0.chain().find_map(|cause| cause.downcast_ref())
+    }
+}
+
+/// What became of a job: its result, or why there is none.
+pub type Outcome = std::result::Result<Arc<Report>, Failed>;
 
 /// A job that runs in a thread of its own. Dropping it stops the job and waits until nothing of it is left: no program at an
 /// interface, no namespace.

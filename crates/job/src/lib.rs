@@ -48,12 +48,13 @@ mod timekeeping;
 mod transport;
 mod trials;
 
-pub use handle::{Failed, Handle, carry_out, go_on, go_on_between, spawn, start, start_with};
+pub use claims::interface::{Claimed, HeldBy, claim as claim_interface};
+pub use handle::{Failed, Handle, Outcome, carry_out, go_on, go_on_between, spawn, start, start_with};
 pub use kinds::clone::agent::{Forwarded, ForwardedSessions, Forwarding, forward as forward_to_clone};
 pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, diagnose as diagnose_clone};
 pub use kinds::clone::key::make as make_clone_key;
 pub use run::together::Member;
-pub use session::Session;
+pub use session::{Late, Session};
 
 /// The error and its causes, leaving out causes that the words before already told.
 pub fn in_full(error: &anyhow::Error) -> String {

@@ -38,7 +38,7 @@ use crate::distrusted::Distrusted;
 use crate::environment;
 use crate::place::Place;
 use crate::recorder::Recorder;
-use crate::session::Session;
+use crate::session::{Late, Session};
 use anyhow::{Context, Result, anyhow, bail};
 use attempt::Run;
 use engine::{Control, Ended, Engine, Job, Sent};
@@ -546,10 +546,11 @@ fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
     (cpus, priority, moves): (&[Option<usize>], engine::Priority, &Moves),
-    user: &AtomicBool,
+    session: &Session,
     watch: &mut Watch<'_>,
     mut suspicion: Option<&mut Suspicion<'_>>,
 ) -> Result<Option<Vec<Sent>>> {
+    let user = &*session.stop;
     // A worker that ends badly, or a run that is broken off, was not stopped by the user, which would end waiting for frames
     // under way and for the runs beside.
     let halt = Arc::new(AtomicBool::new(user.load(Relaxed)));
@@ -557,7 +558,8 @@ fn send(
     let mut refuted = false;
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
-    let mut controls = Control::several(idle.iter().filter(|idle| !**idle).count(), stop);
+    let busy_workers = idle.iter().filter(|idle| !**idle).count();
+    let mut controls = Control::beginning(busy_workers, stop, session.begins_at());
     controls.iter_mut().for_each(|control| control.priority = priority);
     let parts = engines.iter_mut().zip(jobs.iter_mut()).zip(cpus).zip(&idle);
     let busy = parts.filter(|(_, idle)| !**idle).map(|(part, _)| part).zip(&controls);
@@ -597,6 +599,9 @@ fn send(
         sent
     });
     let sent = sent.map_err(|_| anyhow!("a sending thread panicked: this is a defect of netdyno"))?;
+    if let Some(by_ns) = controls.first().and_then(|control| control.gate.late_ns()) {
+        return Err(Late { by_ns }.into());
+    }
     let mut sent = sent.into_iter();
     let of = |idle: &bool| if *idle { Some(Sent::idle()) } else { sent.next() };
     if refuted && !user.load(Relaxed) {

@@ -3,6 +3,7 @@
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
 use crate::samples::{SAMPLE, Samples, Spreads};
+use engine::Gate;
 use histogram::Histogram;
 use meter::Meter;
 use report::{Code, Note, Report, Said, Sentence};
@@ -27,6 +28,20 @@ pub struct Session {
     pub board: Arc<Board>,
     /// Other jobs that begin with it.
     pub together: Option<Member>,
+    /// When its first frame is due, or its time begins, by CLOCK_TAI in nanoseconds; `None`: as soon as all is ready. Trials and searches, which
+    /// are many runs, do not look at it.
+    pub start_at: Option<u64>,
+}
+
+/// The start that was given had passed before all was ready. Nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "all was ready {} after the start that was given: nothing was sent; give a later start",
+    report::units::duration_ns(*by_ns)
+)]
+pub struct Late {
+    /// By how much.
+    pub by_ns: u64,
 }
 
 impl Session {
@@ -47,12 +62,16 @@ impl Session {
         }
     }
 
-    /// All is attached that will be, and the carriers are there: waits for the jobs that begin with it.
-    pub fn meet(&self) {
+    /// All is attached that will be, and the carriers are there: waits for the jobs that begin with it, and for the start that was given.
+    ///
+    /// # Errors
+    /// That start has passed.
+    pub fn meet(&self) -> Result<(), Late> {
         self.others_are_there();
         if let Some(together) = &self.together {
             together.meet(Stage::Ready, &self.stop);
         }
+        self.await_start()
     }
 
     /// Others may begin, and this one waits for nobody: it serves, and they may be its clients.
@@ -67,6 +86,28 @@ impl Session {
         if let Some(together) = &self.together {
             together.meet(Stage::Attached, &self.stop);
         }
+    }
+
+    /// Waits for the start that was given.
+    fn await_start(&self) -> Result<(), Late> {
+        let Some(at) = self.begins_at() else { return Ok(()) };
+        let gate = Gate::at(1, Some(at));
+        // What comes too late is an error, and stops nobody.
+        let ended = AtomicBool::new(self.is_stopped());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| gate.pass(&ended));
+            while !waits.is_finished() {
+                ended.fetch_or(self.is_stopped(), Relaxed);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        gate.late_ns().map_or(Ok(()), |by_ns| Err(Late { by_ns }))
+    }
+
+    /// When it begins, by CLOCK_MONOTONIC in nanoseconds.
+    pub(crate) fn begins_at(&self) -> Option<u64> {
+        let ahead = clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic);
+        self.start_at.map(|tai| tai.saturating_add_signed(ahead.ns.saturating_neg()))
     }
 
     /// Was it asked to end?

@@ -147,6 +147,7 @@ pub(crate) fn written(path: Option<&Path>) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reach::{REACHES, Reach};
     use crate::setting::{Settings, each};
     use crate::{Bench, Find, Reset, Search};
     use std::ffi::OsStr;
@@ -263,64 +264,10 @@ mod tests {
         }
     }
 
-    /// What a setting of a job file is, as far as it reaches out of netdyno. A text that is a setting has to be here.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    enum Reach {
-        /// A file whose words are shown to others: [`Consent::read`].
-        Secret,
-        /// [`Consent::addresses`]
-        Address,
-        /// [`Consent::write`]
-        Written,
-        /// [`Consent::command`]
-        Command,
-        /// [`Consent::own_prefixes`]
-        Prefix,
-        /// An interface, which is not used where it carries others' traffic: [`Consent::yes_disrupt`].
-        Interface,
-        /// A file of which only what has its layout is used: a capture's packets, a calibration's rates; or none but whether it is there.
-        Parsed,
-        /// Where peers come to.
-        Listens,
-        /// None of these.
-        Word,
-    }
+    const WORDS: &str = "size table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
+        dscp from corrupt duplicate flap freeze loss reorder reorder_by goals exclude include template ignore server test_address \
+        goal topic sha256 version remote_congestion data_from";
 
-    const REACHES: &[(&str, Reach)] = &[
-        ("password_file", Reach::Secret),
-        ("token_file", Reach::Secret),
-        ("passphrase_file", Reach::Secret),
-        ("key", Reach::Secret),
-        ("url", Reach::Address),
-        ("brokers", Reach::Address),
-        ("data_host", Reach::Address),
-        ("export", Reach::Address),
-        ("host", Reach::Address),
-        ("to", Reach::Address),
-        ("noise_target", Reach::Address),
-        ("write", Reach::Written),
-        ("file", Reach::Written),
-        ("command", Reach::Command),
-        ("source_prefix", Reach::Prefix),
-        ("back", Reach::Interface),
-        ("bind_dev", Reach::Interface),
-        ("between", Reach::Interface),
-        ("device", Reach::Interface),
-        ("measure", Reach::Interface),
-        ("on", Reach::Interface),
-        ("yes_disrupt", Reach::Interface),
-        ("calibration", Reach::Parsed),
-        ("capture", Reach::Parsed),
-        ("captures", Reach::Parsed),
-        ("stop_file", Reach::Parsed),
-        ("bind", Reach::Listens),
-        ("collect", Reach::Listens),
-        ("listen", Reach::Listens),
-    ];
-
-    const WORDS: &str = "size what table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
-        dscp from corrupt duplicate flap freeze loss reorder reorder_by goals sides exclude include template ignore server test_address \
-        floor goal topic name sha256 version remote_congestion data_from";
 
     fn reach(setting: &str) -> Option<Reach> {
         let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);

@@ -31,6 +31,7 @@ mod netperf;
 mod parts;
 mod plugin;
 mod probe;
+pub mod reach;
 pub mod setting;
 mod transmit;
 mod words;

@@ -328,8 +328,12 @@ impl Live {
             std::thread::sleep(Duration::from_micros(100));
         }
         let start = control.gate.pass(&control.stop);
-        compiled.state.store(layout::START as usize, start);
         control.started.store(start, Relaxed);
+        // Too late for a given start, or ended before it: nothing may leave.
+        if control.stopped() {
+            return (start, None);
+        }
+        compiled.state.store(layout::START as usize, start);
         let mut looked = Instant::now();
         let mut course = Course::default();
         while word(layout::DONE) == 0 && !control.stopped() && !worker.is_finished() {

@@ -76,7 +76,7 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     let mut look = |at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]| {
         panel.show(snapshot(at_ns, traffic, plays), None);
     };
-    session.meet();
+    session.meet()?;
     let started = engine::clock::now();
     let outcomes =
         place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &session.stop, &mut look))??;

@@ -122,7 +122,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let following = ends.wait(session, &mut report)?;
 
     let clock = run::WatchedClock::start(options.clock);
-    session.meet();
+    session.meet()?;
     session.say(
         Code::Begun,
         format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()),

@@ -49,7 +49,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
     report.warnings.extend(tags(&place, &reflector).map(|said| Code::TagsTakenOut.says(said)));
     let following = ends.wait(session, &mut report)?;
 
-    session.meet();
+    session.meet()?;
     let by = reflector.reason();
     session.say(Code::Begun, format!("reflecting on {} by {by}; Ctrl-C ends and reports", place.spec));
     if let Some(obstacle) = obstacle(&place, &reflector) {

@@ -159,8 +159,8 @@ impl<'m> Run<'m> {
             }
             let _over = SetAtEnd(&over);
             let with = (&self.setup.cpus[..], self.setup.priority, &self.moves);
-            let stop = &self.setup.session.stop;
-            send(&mut attempt.workers, jobs, with, stop, &mut attempt.watch, suspicion.as_mut())
+            let session = &self.setup.session;
+            send(&mut attempt.workers, jobs, with, session, &mut attempt.watch, suspicion.as_mut())
         })?;
         let Some(sent) = sent else {
             let seen = suspicion.as_ref().map(|suspicion| *suspicion.seen());

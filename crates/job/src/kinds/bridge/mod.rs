@@ -116,7 +116,7 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     report.resolved.interfaces = settings.between.to_vec();
     report.environment.interfaces.push(b.describe(settings.command));
     let following = ends.wait(session, &mut report)?;
-    session.meet();
+    session.meet()?;
     session.say(Code::Begun, settings.begun(&choice.reason));
     session.warn(&warnings);
     report.environment.engine = Some(choice);

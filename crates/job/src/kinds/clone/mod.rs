@@ -111,7 +111,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         );
     }
     session.stop_in_order();
-    session.meet();
+    session.meet()?;
     let mut listening = None;
     let mut inlets = None;
     if let (Some(at), Some(key)) = (&args.listen, key) {

@@ -64,7 +64,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
         ..Resolved::default()
     };
     report.environment = crate::environment::collect();
-    session.meet();
+    session.meet()?;
     session.say(Code::Begun, format!("collecting at {}; Ctrl-C ends and reports", args.listen.join(", ")));
     let title = Title { rx: Some(args.listen.join(", ")), ..passive::title("collect") };
     let mut panel = passive::panel(session, title, &report, &[], Names::unknown(0))?;

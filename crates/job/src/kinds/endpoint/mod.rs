@@ -86,7 +86,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     let ends = client.ends();
     let host = client.host().clone();
     let limit = client.limits().bits_per_second;
-    session.meet();
+    session.meet()?;
     session.say(
         Code::Begun,
         format!(

@@ -316,7 +316,7 @@ pub fn test(job: &Iperf3, words: Words, show: &mut dyn Show, session: &Session) 
     let duration_ns = (!lasts.is_zero()).then_some(lasts.as_nanos() as u64);
     report.resolved = Resolved { duration_ns, ..Resolved::default() };
     report.environment = crate::environment::collect();
-    session.meet();
+    session.meet()?;
     let to = match client.host.parse::<IpAddr>() {
         Ok(address) => std::net::SocketAddr::new(address, client.port).to_string(),
         Err(_) => format!("{}:{}", client.host, client.port),

@@ -278,7 +278,7 @@ pub fn test(job: &Netperf, beside: Beside, session: &Session) -> Result<Ended> {
     session.others_are_there();
     let mut client = client::Session::connect(server, &control, said.as_deref())
         .with_context(|| format!("are you sure there is a netserver at {server}"))?;
-    session.meet();
+    session.meet()?;
     session.say(Code::Begun, format!("{} with netserver at {server}; Ctrl-C ends and reports", job.test));
     let engine = Some("sockets".to_owned());
     let title = Title { engine, tx: Some(server.to_string()), ..passive::title("netperf") };

@@ -94,7 +94,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let flows = settings.context.flows;
     report.resolved.seed = flows.are_sampled().then(|| flows.seed());
     let following = ends.wait(session, &mut report)?;
-    session.meet();
+    session.meet()?;
     session.say(Code::Begun, what_begins(args, place.as_ref(), way.as_ref(), &limits));
     session.warn(&report.warnings);
     let title =

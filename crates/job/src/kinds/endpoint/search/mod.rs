@@ -160,7 +160,7 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
     let client = bench.connect(&parts)?;
     let (ends, host) = (client.ends(), client.host().clone());
     client.bye();
-    session.meet();
+    session.meet()?;
     let title = Title {
         engine: Some("sockets".to_owned()),
         tx: Some(bench.place.to_string()),

@@ -1,0 +1,67 @@
+//! What this host is and can do.
+
+use crate::grants::Grants;
+use crate::message::{AskHost, Fault, FaultKind, Host};
+use clocks::Clock;
+use job::doctor::diagnose;
+use port::interface::Interface;
+use serde_json::{Value, json};
+
+/// What does not change while the agent runs.
+pub(crate) fn host() -> Host {
+    let name = rustix::system::uname();
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Host {
+        name: name.nodename().to_string_lossy().into_owned(),
+        kernel: name.release().to_string_lossy().into_owned(),
+        architecture: std::env::consts::ARCH,
+        cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        boot_id: boot_id.trim().to_owned(),
+    }
+}
+
+/// Its clock, its interfaces, and what `netdyno doctor` finds.
+pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
+    let failed = |error: String| Fault::new(FaultKind::Engine, error);
+    for name in &asked.interfaces {
+        grants.interface("interfaces", name)?;
+    }
+    let of = |name: Option<&str>| {
+        let found = diagnose(name).map_err(|error| failed(job::in_full(&error)))?;
+        serde_json::to_value(found).map_err(|error| failed(error.to_string()))
+    };
+    let diagnoses: Vec<Value> = asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?;
+    let interfaces: Vec<Value> = Interface::list()
+        .map_err(|error| failed(error.to_string()))?
+        .into_iter()
+        .map(|interface| told(&interface, grants))
+        .collect();
+    let ahead = clocks::ahead(Clock::Tai, Clock::Realtime);
+    // The kernel's own offset is a whole number of seconds.
+    let tai_minus_utc_s = (ahead.ns + 500_000_000).div_euclid(1_000_000_000);
+    Ok(json!({
+        "clock": { "tai_ns": clocks::now(Clock::Tai), "tai_minus_utc_s": tai_minus_utc_s },
+        "interfaces": interfaces,
+        "diagnosis": of(None)?,
+        "diagnoses": diagnoses,
+    }))
+}
+
+fn told(interface: &Interface, grants: &Grants) -> Value {
+    let mut told = json!({
+        "name": interface.name,
+        "up": interface.up,
+        "mtu": interface.mtu,
+        "granted": grants.interface("interfaces", &interface.name).is_ok(),
+    });
+    if let Some([a, b, c, d, e, f]) = interface.mac {
+        told["mac"] = json!(format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"));
+    }
+    if let Some(driver) = &interface.driver {
+        told["driver"] = json!(driver);
+    }
+    if let Some(mbps) = interface.speed_mbps {
+        told["speed_bits_per_second"] = json!(u64::from(mbps) * 1_000_000);
+    }
+    told
+}

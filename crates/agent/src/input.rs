@@ -1,0 +1,186 @@
+//! Lines from the client.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// A line, without its newline.
+    Line(Vec<u8>),
+    /// One that has more bytes than a line may have; it was passed over.
+    TooLong,
+    /// Nothing, within a while.
+    Nothing,
+    /// The client closed its end, or went away.
+    End,
+}
+
+/// Lines, bounded.
+#[derive(Debug)]
+pub(crate) struct Input<'f> {
+    from: BorrowedFd<'f>,
+    /// Read, and not handed on.
+    held: Vec<u8>,
+    /// Of these, from the front, so many have no newline.
+    looked: usize,
+    /// A line that is too long is passed over.
+    skips: bool,
+    most: usize,
+}
+
+const PIECE: usize = 64 << 10;
+
+impl<'f> Input<'f> {
+    /// Lines of at most `most` bytes.
+    pub fn new(from: BorrowedFd<'f>, most: usize) -> Input<'f> {
+        Input { from, held: Vec::new(), looked: 0, skips: false, most }
+    }
+
+    /// The next line, or that there is none within `patience`.
+    pub fn next(&mut self, patience: Duration) -> Came {
+        loop {
+            if let Some(came) = self.held_line() {
+                return came;
+            }
+            match ready(self.from, patience) {
+                Ok(flags) if flags.is_empty() => return Came::Nothing,
+                Ok(_) => {}
+                Err(_) => return Came::End,
+            }
+            let before = self.held.len();
+            self.held.resize(before + PIECE, 0);
+            let read = rustix::io::read(self.from, self.held.get_mut(before..).unwrap_or_default());
+            self.held.truncate(before + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => return self.rest(),
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(_) => return Came::End,
+            }
+        }
+    }
+
+    fn held_line(&mut self) -> Option<Came> {
+        let found = self.held.get(self.looked..).unwrap_or_default().iter().position(|byte| *byte == b'\n');
+        let Some(end) = found.map(|at| self.looked + at) else {
+            self.looked = self.held.len();
+            if self.looked > self.most {
+                self.held.clear();
+                (self.looked, self.skips) = (0, true);
+            }
+            return None;
+        };
+        let rest = self.held.split_off(end + 1);
+        let mut line = std::mem::replace(&mut self.held, rest);
+        line.pop();
+        self.looked = 0;
+        let skipped = std::mem::take(&mut self.skips);
+        Some(if skipped || line.len() > self.most { Came::TooLong } else { Came::Line(line) })
+    }
+
+    /// A last line without a newline is one, too.
+    fn rest(&mut self) -> Came {
+        let line = std::mem::take(&mut self.held);
+        self.looked = 0;
+        if std::mem::take(&mut self.skips) {
+            return Came::TooLong;
+        }
+        if line.is_empty() { Came::End } else { Came::Line(line) }
+    }
+}
+
+fn ready(fd: BorrowedFd<'_>, patience: Duration) -> Result<PollFlags, Errno> {
+    let time = Timespec {
+        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) => Ok(polled[0].revents()),
+        Err(Errno::INTR) => Ok(PollFlags::empty()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Has the other end of a pipe been closed, whatever is still in it?
+pub(crate) fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
+    ready(fd, Duration::ZERO).is_ok_and(|flags| flags.contains(PollFlags::HUP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    /// What comes of bytes that are written in pieces.
+    fn lines(pieces: &[Vec<u8>], most: usize) -> Vec<Came> {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let mut came = Vec::new();
+        let mut input = Input::new(reader.as_fd(), most);
+        for piece in pieces {
+            writer.write_all(piece).expect("room");
+            loop {
+                match input.next(Duration::ZERO) {
+                    Came::Nothing => break,
+                    line => came.push(line),
+                }
+            }
+        }
+        drop(writer);
+        loop {
+            match input.next(Duration::from_secs(60)) {
+                Came::End => return came,
+                line => came.push(line),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_same_however_they_are_cut(
+            bytes in prop::collection::vec(prop_oneof![4 => any::<u8>(), 1 => Just(b'\n')], 0..300),
+            cuts in prop::collection::vec(0usize..300, 0..6),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.sort_unstable();
+            cuts.push(bytes.len());
+            let mut from = 0;
+            let pieces: Vec<Vec<u8>> = cuts.iter().map(|to| {
+                let piece = bytes[from..*to].to_vec();
+                from = *to;
+                piece
+            }).collect();
+            let mut wanted: Vec<Came> = bytes.split(|byte| *byte == b'\n')
+                .map(|line| if line.len() > 20 { Came::TooLong } else { Came::Line(line.to_vec()) }).collect();
+            // What follows the last newline is a line if there is something.
+            if wanted.last() == Some(&Came::Line(Vec::new())) {
+                wanted.pop();
+            }
+            prop_assert_eq!(lines(&pieces, 20), wanted);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_takes_no_memory() {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let mut input = Input::new(reader.as_fd(), 100_000);
+        for _ in 0..100 {
+            writer.write_all(&[b'x'; 60_000]).expect("room");
+            assert_eq!(input.next(Duration::ZERO), Came::Nothing);
+            assert!(input.held.len() <= 200_000);
+        }
+        writer.write_all(b"\nabc\n").expect("room");
+        assert_eq!(input.next(Duration::ZERO), Came::TooLong);
+        assert_eq!(input.next(Duration::ZERO), Came::Line(b"abc".to_vec()));
+        assert!(!is_hung_up(reader.as_fd()));
+        writer.write_all(b"d").expect("room");
+        drop(writer);
+        assert!(is_hung_up(reader.as_fd()), "though something is in it");
+        assert_eq!(input.next(Duration::ZERO), Came::Line(b"d".to_vec()));
+        assert_eq!(input.next(Duration::ZERO), Came::End);
+    }
+}

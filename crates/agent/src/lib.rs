@@ -1,0 +1,433 @@
+//! `netdyno agent`: jobs for another program, which speaks netdyno.agent/1 (docs/agent.md) over a pipe.
+//!
+//! ```text
+//!   client -- lines --> Input --> Agent: methods --> Run (a thread each): job::Handle
+//!      ^                             |                  |
+//!      '---- a thread <-- Outbox <---'------------------'  answers, notes, the newest snapshot of each run
+//! ```
+//!
+//! Nothing here waits for a client that does not read. When its end of the pipe is closed, each run is stopped in an orderly way, and the
+//! agent ends.
+
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
+#[cfg(feature = "without-schemas")]
+extern crate no_schema as schemars;
+
+mod contents;
+mod folder;
+mod grants;
+mod host;
+mod input;
+mod message;
+mod outbox;
+mod prepare;
+mod run;
+#[cfg(not(feature = "without-schemas"))]
+mod schema;
+
+pub use grants::{BadGrant, Grants};
+pub use message::{
+    Agree, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
+    FaultKind, FilePiece, FileRead, Hello, Host, JobRate, JobStart, JobStarted, Limits, May, OfContent, OfRun,
+    PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunSnapshot, Used, Welcome, Written,
+};
+#[cfg(not(feature = "without-schemas"))]
+pub use schema::schema;
+
+use contents::Contents;
+use folder::Folder;
+use input::{Came, Input};
+use message::{Request, answer, no_such_method};
+use outbox::Outbox;
+use run::Run;
+use serde::Serialize;
+use serde_json::{Value, json};
+use snapshot::{Phase, Request as Wish};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Runs at once.
+const RUNNING: usize = 16;
+/// Runs that are kept.
+const RUNS: usize = 64;
+/// Requests that wait for their answers.
+const WAITING: usize = 256;
+/// How often it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// At its end a client that takes nothing for so long is left.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What an agent is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What jobs may do.
+    pub grants: Grants,
+    /// Bytes of all files.
+    pub contents_bytes: u64,
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed its end, or a signal came.
+    Orderly,
+    /// Nobody reads the answers any more, though requests may still come.
+    Unread,
+}
+
+/// Serves a client until it closes its end, or `stop` is set. Then each run has ended, and nothing of it is left.
+///
+/// # Errors
+/// There is no folder or thread to be had.
+pub fn serve(
+    from: BorrowedFd<'_>,
+    to: impl Write + Send + 'static,
+    options: Options,
+    stop: &AtomicBool,
+) -> std::io::Result<Ended> {
+    let folder = Folder::new(options.contents_bytes)?;
+    let outbox = Arc::new(Outbox::default());
+    // At the end a client that does not read keeps it for ever; nobody waits for it.
+    let _writer = outbox.write_to(to)?;
+    let mut agent = Agent::new(options, folder, Arc::clone(&outbox));
+    let mut input = Input::new(from, message::LINE_BYTES);
+    let ended = loop {
+        if outbox.is_closed() {
+            break Ended::Unread;
+        }
+        if stop.load(Relaxed) {
+            break Ended::Orderly;
+        }
+        // Who does not read is not read from.
+        if !outbox.await_room(LOOK) {
+            if input::is_hung_up(from) {
+                break Ended::Orderly;
+            }
+            continue;
+        }
+        match input.next(LOOK) {
+            Came::Nothing => {}
+            Came::End => break Ended::Orderly,
+            Came::TooLong => {
+                let what = format!("a line has more than {} bytes", message::LINE_BYTES);
+                outbox.push(answer(&Value::Null, &Err(Fault::new(FaultKind::Limit, what))));
+            }
+            Came::Line(line) => agent.line(&line),
+        }
+    };
+    agent.end();
+    outbox.finish(PATIENCE);
+    Ok(ended)
+}
+
+/// The runs that are kept, by their names.
+type Runs = BTreeMap<String, Arc<Run>>;
+
+struct Agent {
+    grants: Grants,
+    limits: Limits,
+    folder: Folder,
+    contents: Contents,
+    outbox: Arc<Outbox>,
+    runs: Arc<Mutex<Runs>>,
+    followers: Vec<JoinHandle<()>>,
+    next_run: u64,
+    greeted: bool,
+    /// Requests that wait for their answers.
+    waiting: Arc<AtomicUsize>,
+    /// The lease is over.
+    over: Arc<AtomicBool>,
+}
+
+/// Answered now, or later by somebody else.
+type Answered = Option<Result<Value, Fault>>;
+
+fn now(told: impl Serialize) -> Answered {
+    let value = serde_json::to_value(told).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()));
+    Some(value)
+}
+
+impl Agent {
+    fn new(options: Options, folder: Folder, outbox: Arc<Outbox>) -> Agent {
+        let limits = Limits {
+            line_bytes: message::LINE_BYTES,
+            chunk_bytes: message::CHUNK_BYTES,
+            contents_bytes: options.contents_bytes,
+            contents: contents::MOST,
+            running: RUNNING,
+            runs: RUNS,
+            waiting: WAITING,
+        };
+        Agent {
+            contents: Contents::new(folder.path(), options.contents_bytes),
+            grants: options.grants,
+            limits,
+            folder,
+            outbox,
+            runs: Arc::default(),
+            followers: Vec::new(),
+            next_run: 1,
+            greeted: false,
+            waiting: Arc::default(),
+            over: Arc::default(),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let read = clocks::now(clocks::Clock::Tai);
+        let request = match Request::read(line) {
+            Ok(request) => request,
+            Err((id, fault)) => return self.outbox.push(answer(&id, &Err(fault))),
+        };
+        let answered = self.method(&request, read).unwrap_or_else(|fault| Some(Err(fault)));
+        if let Some(answered) = answered {
+            self.outbox.push(answer(&request.id, &answered));
+        }
+    }
+
+    fn method(&mut self, request: &Request, read: u64) -> Result<Answered, Fault> {
+        if !self.greeted && request.method != "hello" {
+            return Err(Fault::usage("the first request must be `hello`"));
+        }
+        Ok(match request.method.as_str() {
+            "hello" => self.hello(&request.params()?)?,
+            "host" => self.look_at_host(request)?,
+            "clock" => {
+                let AskClock { t1 } = request.params()?;
+                now(ClockTold { t1, t2: read, t3: clocks::now(clocks::Clock::Tai) })
+            }
+            "content.begin" => now(self.contents.begin(request.params()?)?),
+            "content.chunk" => {
+                let ContentChunk { content, offset, base64 } = request.params()?;
+                now(json!({ "offset": self.contents.chunk(&content, offset, base64)? }))
+            }
+            "content.end" => {
+                let OfContent { content } = request.params()?;
+                self.contents.end(&content)?;
+                now(json!({}))
+            }
+            "content.forget" => {
+                let OfContent { content } = request.params()?;
+                self.contents.forget(&content)?;
+                now(json!({}))
+            }
+            "job.start" => {
+                self.start(request)?;
+                None
+            }
+            "job.pause" => self.wish(request, Wish::Pause)?,
+            "job.resume" => self.wish(request, Wish::Resume)?,
+            "job.rate" => self.rate(&request.params()?)?,
+            "job.stop" => {
+                self.going(request)?.handle().stop();
+                now(json!({}))
+            }
+            "job.abort" => {
+                self.going(request)?.abort();
+                now(json!({}))
+            }
+            "job.wait" => self.wait(request)?,
+            "job.files" => now(json!({ "files": self.run(request)?.files()? })),
+            "file.read" => {
+                let asked: FileRead = request.params()?;
+                now(self.run_named(&asked.run)?.read(&asked)?)
+            }
+            "job.forget" => self.forget(request)?,
+            other => return Err(no_such_method(other)),
+        })
+    }
+
+    fn hello(&mut self, hello: &Hello) -> Result<Answered, Fault> {
+        if !hello.protocol.iter().any(|protocol| protocol == PROTOCOL) {
+            let what = format!("hello: this netdyno speaks {PROTOCOL} alone");
+            return Err(Fault::usage(what).remedy("use a client of the same version as the agent"));
+        }
+        self.greeted = true;
+        Ok(now(Welcome {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION"),
+            job: spec::SCHEMA,
+            report: report::SCHEMA,
+            snapshot: snapshot::SCHEMA,
+            host: host::host(),
+            may: self.grants.told(),
+            limits: self.limits,
+        }))
+    }
+
+    /// Takes a place among the requests that wait.
+    fn waits(&self) -> Result<(), Fault> {
+        if self.waiting.load(Relaxed) >= WAITING {
+            let what = format!("{WAITING} requests wait for their answers already");
+            return Err(Fault::new(FaultKind::Limit, what));
+        }
+        self.waiting.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// It takes a while: others are answered meanwhile.
+    fn look_at_host(&mut self, request: &Request) -> Result<Answered, Fault> {
+        let asked: AskHost = request.params()?;
+        self.waits()?;
+        let (grants, id, outbox) = (self.grants.clone(), request.id.clone(), Arc::clone(&self.outbox));
+        let waiting = Arc::clone(&self.waiting);
+        let look = move || {
+            outbox.push(answer(&id, &host::look(&asked, &grants)));
+            waiting.fetch_sub(1, Relaxed);
+        };
+        let started = std::thread::Builder::new().name("host".to_owned()).spawn(look);
+        let started = started.map_err(|error| {
+            self.waiting.fetch_sub(1, Relaxed);
+            Fault::new(FaultKind::Limit, error.to_string())
+        })?;
+        self.keep(started);
+        Ok(None)
+    }
+
+    fn keep(&mut self, thread: JoinHandle<()>) {
+        self.followers.retain(|follower| !follower.is_finished());
+        self.followers.push(thread);
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run_named(&self, name: &str) -> Result<Arc<Run>, Fault> {
+        self.runs().get(name).cloned().ok_or_else(|| {
+            Fault::new(FaultKind::Unknown, format!("there is no run `{}`", report::units::printable(name)))
+        })
+    }
+
+    fn run(&self, request: &Request) -> Result<Arc<Run>, Fault> {
+        let OfRun { run } = request.params()?;
+        self.run_named(&run)
+    }
+
+    /// A run that is not over.
+    fn going(&self, request: &Request) -> Result<Arc<Run>, Fault> {
+        let run = self.run(request)?;
+        if run.is_over() {
+            return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
+        }
+        Ok(run)
+    }
+
+    /// Pauses a run, or goes on.
+    fn wish(&self, request: &Request, wish: Wish) -> Result<Answered, Fault> {
+        let run = self.going(request)?;
+        if let Some(why) = manual(&run, |manual| manual.no_pause)? {
+            return Err(Fault::new(FaultKind::Engine, format!("{}: {why}", run.name)));
+        }
+        run.handle().board().request(wish);
+        Ok(now(json!({})))
+    }
+
+    fn rate(&self, asked: &JobRate) -> Result<Answered, Fault> {
+        let run = self.run_named(&asked.run)?;
+        let percent = prepare::percent(&run.job, asked)?;
+        self.grants.changed_rate(&run.job, run.mtu, percent)?;
+        if run.is_over() {
+            return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
+        }
+        if let Some(why) = manual(&run, |manual| manual.no_rate)? {
+            return Err(Fault::new(FaultKind::Engine, format!("{}: {why}", run.name)));
+        }
+        run.handle().set_rate(percent);
+        Ok(now(RateSet { percent }))
+    }
+
+    fn wait(&self, request: &Request) -> Result<Answered, Fault> {
+        let run = self.run(request)?;
+        self.waits()?;
+        let answered = run.wait(request.id.clone());
+        if answered.is_some() {
+            self.waiting.fetch_sub(1, Relaxed);
+        }
+        Ok(answered)
+    }
+
+    fn forget(&self, request: &Request) -> Result<Answered, Fault> {
+        let run = self.run(request)?;
+        if !run.is_over() {
+            let fault = Fault::new(FaultKind::Engine, format!("{} is not over", run.name));
+            return Err(fault.remedy("stop it, and wait for it"));
+        }
+        self.runs().remove(&run.name);
+        run.forget();
+        Ok(now(json!({})))
+    }
+
+    fn start(&mut self, request: &Request) -> Result<(), Fault> {
+        let asked: JobStart = request.params()?;
+        let (all, going) = {
+            let runs = self.runs();
+            let going: Vec<Arc<Run>> = runs.values().filter(|run| !run.is_over()).cloned().collect();
+            (runs.len(), going)
+        };
+        if going.len() >= RUNNING || all >= RUNS {
+            let what = format!("{} runs go on, and {all} are kept: {RUNNING} and {RUNS} are possible", going.len());
+            return Err(Fault::new(FaultKind::Limit, what).remedy("wait for runs, and forget those that are over"));
+        }
+        let name = format!("r{}", self.next_run);
+        let every = Some(asked.snapshots_every_ns).filter(|every| *every > 0).map(Duration::from_nanos);
+        let prepared = prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &going)?;
+        self.next_run += 1;
+        let started = JobStarted {
+            run: name.clone(),
+            job: prepared.told.clone(),
+            interfaces: prepared.used.clone(),
+        };
+        let run = prepared.start(self.next_run, name.clone())?;
+        let run = Arc::new(run);
+        self.runs().insert(name, Arc::clone(&run));
+        // Before whatever it says.
+        let told = serde_json::to_value(started).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()));
+        self.outbox.push(answer(&request.id, &told));
+        let (outbox, over, waiting) = (Arc::clone(&self.outbox), Arc::clone(&self.over), Arc::clone(&self.waiting));
+        let of_thread = Arc::clone(&run);
+        let follow = move || {
+            let answered = of_thread.follow(&outbox, every, &over);
+            waiting.fetch_sub(answered, Relaxed);
+        };
+        match std::thread::Builder::new().name("run".to_owned()).spawn(follow) {
+            Ok(follower) => self.keep(follower),
+            // Its end is not told until somebody asks.
+            Err(_) => {
+                run.abort();
+                run.follow(&self.outbox, None, &self.over);
+            }
+        }
+        Ok(())
+    }
+
+    /// The client has gone: all runs end in an orderly way.
+    fn end(&mut self) {
+        self.over.store(true, Relaxed);
+        for run in self.runs().values() {
+            run.handle().stop();
+        }
+        for follower in self.followers.drain(..) {
+            let _ = follower.join();
+        }
+        self.runs().values().for_each(|run| run.forget());
+    }
+}
+
+/// Why something cannot be done to a run by hand.
+fn manual(run: &Run, why: impl FnOnce(snapshot::ManualControl) -> Option<String>) -> Result<Option<String>, Fault> {
+    let Some(snapshot) = run.handle().snapshot() else {
+        let fault = Fault::new(FaultKind::Engine, format!("{} has not begun yet", run.name));
+        return Err(fault.remedy("wait for its first snapshot"));
+    };
+    if snapshot.phase == Phase::Ended {
+        return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
+    }
+    Ok(why(snapshot.title.manual.clone()))
+}

@@ -1,0 +1,532 @@
+//! The lines of netdyno.agent/1: requests, answers, notifications and errors, as data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The protocol's name and version.
+pub const PROTOCOL: &str = "netdyno.agent/1";
+
+/// Bytes of a line to the agent, without its newline.
+pub const LINE_BYTES: usize = 1 << 20;
+/// Bytes of a piece of a file, before base64: a line has room for it.
+pub const CHUNK_BYTES: usize = 720_896;
+/// Bytes of a request's number, where it is a text.
+const ID_BYTES: usize = 128;
+
+/// What went wrong, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The request or the job does not make sense.
+    Usage,
+    /// There is no such run, content or file.
+    Unknown,
+    /// The agent does not grant it, or another run holds the interface.
+    Refused,
+    /// The kernel does not permit it to this user.
+    Permission,
+    /// The job came to no result, or cannot do this.
+    Engine,
+    /// A line, a content, or the number of runs is beyond the limits.
+    Limit,
+    /// The run was aborted.
+    Aborted,
+    /// `start_at` had passed before all was ready.
+    Late,
+    /// A defect of netdyno.
+    Internal,
+}
+
+/// An error, as it is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    /// JSON-RPC's number of the error.
+    pub code: i32,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The same for programs.
+    pub data: FaultData,
+}
+
+/// What a program reads of an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FaultData {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The setting's path in the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// JSON-RPC 2.0, section 5.1.
+const NO_JSON: i32 = -32_700;
+const NO_REQUEST: i32 = -32_600;
+const NO_METHOD: i32 = -32_601;
+
+impl Fault {
+    pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
+        let code = match kind {
+            FaultKind::Usage => -32_602,
+            FaultKind::Unknown => -32_001,
+            FaultKind::Refused => -32_002,
+            FaultKind::Permission => -32_003,
+            FaultKind::Engine => -32_004,
+            FaultKind::Limit => -32_005,
+            FaultKind::Aborted => -32_006,
+            FaultKind::Late => -32_007,
+            FaultKind::Internal => -32_603,
+        };
+        Fault { code, message: message.into(), data: FaultData { kind, setting: None, remedy: None } }
+    }
+
+    fn coded(self, code: i32) -> Fault {
+        Fault { code, ..self }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Fault {
+        Fault::new(FaultKind::Usage, message)
+    }
+
+    /// Of a setting, which the message begins with.
+    pub(crate) fn of_setting(kind: FaultKind, setting: &str, what: impl std::fmt::Display) -> Fault {
+        let mut fault = Fault::new(kind, format!("{setting}: {what}"));
+        fault.data.setting = Some(setting.to_owned());
+        fault
+    }
+
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Fault {
+        self.data.remedy = Some(remedy.into());
+        self
+    }
+}
+
+/// A request: its number, and what is asked.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    pub id: Value,
+    pub method: String,
+    pub params: Value,
+}
+
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// What is wrong, and the number of the request as far as it is one.
+    pub fn read(line: &[u8]) -> Result<Request, (Value, Fault)> {
+        let nobody = |fault| (Value::Null, fault);
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| nobody(Fault::usage(format!("the line is no JSON: {error}")).coded(NO_JSON)))?;
+        let wrong = |what: &str| Fault::usage(what).coded(NO_REQUEST);
+        let Value::Object(mut members) = value else {
+            return Err(nobody(wrong("a request is one object a line; lists of requests are not taken")));
+        };
+        let id = match members.remove("id") {
+            Some(Value::Number(number)) if number.is_i64() || number.is_u64() => Value::Number(number),
+            Some(Value::String(text)) if text.len() <= ID_BYTES => Value::String(text),
+            Some(_) => {
+                return Err(nobody(wrong("`id` must be a whole number, or a text of at most 128 bytes")));
+            }
+            None => return Err(nobody(wrong("`id` is missing: every request is answered"))),
+        };
+        let with = |fault| (id.clone(), fault);
+        match members.remove("jsonrpc") {
+            Some(Value::String(version)) if version == "2.0" => {}
+            _ => return Err(with(wrong("`jsonrpc` must be \"2.0\""))),
+        }
+        let Some(Value::String(method)) = members.remove("method") else {
+            return Err(with(wrong("`method` must be a text")));
+        };
+        let params = members.remove("params").unwrap_or_else(|| Value::Object(Map::new()));
+        if let Some(other) = members.keys().next() {
+            let what = format!("there is no member `{}`", report::units::printable(other));
+            return Err(with(wrong(&what)));
+        }
+        if !params.is_object() {
+            return Err(with(Fault::usage("`params` must be an object, with parameters by their names")));
+        }
+        Ok(Request { id, method, params })
+    }
+
+    /// The parameters of its method.
+    pub fn params<'p, P: Deserialize<'p>>(&'p self) -> Result<P, Fault> {
+        P::deserialize(&self.params).map_err(|error| Fault::usage(format!("{}: {error}", self.method)))
+    }
+}
+
+pub(crate) fn no_such_method(method: &str) -> Fault {
+    let what = format!("there is no method `{}`", report::units::printable(method));
+    Fault::usage(what).coded(NO_METHOD)
+}
+
+/// A line with an answer.
+pub(crate) fn answer(id: &Value, outcome: &Result<Value, Fault>) -> String {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        jsonrpc: &'static str,
+        id: &'a Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a Fault>,
+    }
+    report::json::line(&Answer { jsonrpc: "2.0", id, result: outcome.as_ref().ok(), error: outcome.as_ref().err() })
+}
+
+/// A line that nobody asked for.
+pub(crate) fn notification(method: &'static str, params: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Notification<'a, P> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: &'a P,
+    }
+    report::json::line(&Notification { jsonrpc: "2.0", method, params })
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Parameters of `hello`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// Who speaks.
+    pub client: Client,
+    /// The versions of the protocol that it knows.
+    pub protocol: Vec<String>,
+}
+
+/// The answer to `hello`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Welcome {
+    /// The version of the protocol that is taken.
+    pub protocol: &'static str,
+    /// The agent's version.
+    pub version: &'static str,
+    /// Which jobs it reads.
+    pub job: &'static str,
+    /// Which reports it writes.
+    pub report: &'static str,
+    /// Which snapshots it writes.
+    pub snapshot: &'static str,
+    /// What the host is.
+    pub host: Host,
+    /// What jobs may do.
+    pub may: May,
+    /// How much of all there may be.
+    pub limits: Limits,
+}
+
+/// What the host is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its kernel's release.
+    pub kernel: String,
+    /// Its processors' architecture.
+    pub architecture: &'static str,
+    /// Processors that the agent may use.
+    pub cores: usize,
+    /// Another one after each boot.
+    pub boot_id: String,
+}
+
+/// What the agent grants to jobs.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct May {
+    /// Patterns of interfaces.
+    pub interfaces: Vec<String>,
+    /// The highest rate.
+    pub max_rate: Option<String>,
+    /// Folders whose files may be read by their paths.
+    pub folders: Vec<String>,
+    /// Interfaces that may be used although they carry the default route or a login.
+    pub yes_disrupt: Vec<String>,
+    /// Commands that may be run.
+    pub commands: Vec<String>,
+    /// Files with secrets that may be read by their paths.
+    pub read: Vec<String>,
+    /// Patterns of addresses that may be connected or sent to.
+    pub addresses: Vec<String>,
+    /// Patterns of addresses at which peers may be waited for.
+    pub listen: Vec<String>,
+    /// Public addresses that clients' data may be copied to.
+    pub public_targets: Vec<String>,
+    /// Prefixes that may become the host's own.
+    pub source_prefixes: Vec<String>,
+}
+
+/// How much of all there may be.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Limits {
+    /// Bytes of a line to the agent.
+    pub line_bytes: usize,
+    /// Bytes of a piece of a file, before base64.
+    pub chunk_bytes: usize,
+    /// Bytes of all files: contents, and what runs write.
+    pub contents_bytes: u64,
+    /// Contents that are kept.
+    pub contents: usize,
+    /// Runs at once.
+    pub running: usize,
+    /// Runs that are kept, those that are over among them.
+    pub runs: usize,
+    /// Requests that wait for their answers.
+    pub waiting: usize,
+}
+
+/// Parameters of `host`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskHost {
+    /// Interfaces that are looked at closely.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
+}
+
+/// Parameters of `clock`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskClock {
+    /// The client's time.
+    pub t1: i64,
+}
+
+/// The answer to `clock`, in nanoseconds of CLOCK_TAI.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClockTold {
+    /// The client's time.
+    pub t1: i64,
+    /// When the request was read.
+    pub t2: u64,
+    /// When the answer was about to be written.
+    pub t3: u64,
+}
+
+/// Parameters of `content.begin`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentBegin {
+    /// The file's name, for messages.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of it, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Where a content is gone on with.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ContentBegun {
+    /// Its number.
+    pub content: String,
+    /// Bytes of it that are here.
+    pub offset: u64,
+}
+
+/// Parameters of `content.chunk`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentChunk<'a> {
+    /// Of which content.
+    pub content: String,
+    /// Where in it the piece begins.
+    pub offset: u64,
+    /// The piece.
+    #[serde(borrow)]
+    pub base64: &'a str,
+}
+
+/// Parameters of `content.end` and `content.forget`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfContent {
+    /// Which content.
+    pub content: String,
+}
+
+/// What the client consents to of that which a job may not decide alone.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agree {
+    /// Interfaces that carry the default route or a login.
+    pub yes_disrupt: Vec<String>,
+    /// The command that is run.
+    pub command: Option<String>,
+    /// Files with secrets that are read.
+    pub read: Vec<String>,
+    /// Addresses that are connected or sent to.
+    pub addresses: Vec<String>,
+    /// Public addresses that clients' data is copied to.
+    pub public_targets: Vec<String>,
+    /// Prefixes that become the host's own.
+    pub source_prefixes: Vec<String>,
+}
+
+/// Parameters of `job.start`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobStart {
+    /// The job, of netdyno.job/1.
+    pub job: Map<String, Value>,
+    /// For paths in the job the content that each is.
+    #[serde(default)]
+    pub contents: BTreeMap<String, String>,
+    /// When its first frame is due, in nanoseconds of CLOCK_TAI.
+    pub start_at: Option<u64>,
+    /// Time between two snapshots, in nanoseconds; 0: none.
+    #[serde(default)]
+    pub snapshots_every_ns: u64,
+    /// What the client consents to; left out: to all that the job asks for.
+    pub agree: Option<Agree>,
+}
+
+/// The answer to `job.start`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JobStarted {
+    /// The run.
+    pub run: String,
+    /// The job as it is carried out.
+    pub job: Value,
+    /// The interfaces that it holds.
+    pub interfaces: Vec<Used>,
+}
+
+/// An interface of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Used {
+    /// The setting that names it.
+    pub setting: String,
+    /// Its name there.
+    pub name: String,
+}
+
+/// Parameters of `job.pause`, `job.resume`, `job.stop`, `job.abort`, `job.wait`, `job.files` and `job.forget`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfRun {
+    /// Which run.
+    pub run: String,
+}
+
+/// Parameters of `job.rate`: one of both.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobRate {
+    /// Which run.
+    pub run: String,
+    /// The new rate, in the unit of the job's own.
+    pub rate: Option<String>,
+    /// The same in percent of the job's own.
+    pub percent: Option<u32>,
+}
+
+/// The answer to `job.rate`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RateSet {
+    /// The rate in percent of the job's own.
+    pub percent: u32,
+}
+
+/// A file that a run wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Written {
+    /// Its path, as the job names it.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of it, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Parameters of `file.read`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileRead {
+    /// Which run.
+    pub run: String,
+    /// The file, as `job.files` names it.
+    pub name: String,
+    /// Where to begin.
+    pub offset: u64,
+    /// How many bytes at most.
+    pub length: u64,
+}
+
+/// The answer to `file.read`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FilePiece {
+    /// The piece.
+    pub base64: String,
+    /// Where the next one begins.
+    pub offset: u64,
+    /// There is none.
+    pub end: bool,
+}
+
+/// How a run stands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunSnapshot<'a> {
+    /// Which run.
+    pub run: &'a str,
+    /// How many were due before it.
+    pub sequence: u64,
+    /// How it stands, of netdyno.snapshot/1.
+    pub snapshot: Value,
+}
+
+/// What a run says.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunNote<'a> {
+    /// Which run.
+    pub run: &'a str,
+    /// What it says.
+    #[serde(flatten)]
+    pub note: &'a report::Note,
+    /// Notes before it that are not kept.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// As was asked.
+    Done,
+    /// Short of what was asked.
+    Short,
+    /// Without a report.
+    Failed,
+    /// By `job.abort`.
+    Aborted,
+}
+
+/// A run is over.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunEnded<'a> {
+    /// Which run.
+    pub run: &'a str,
+    /// How it ended.
+    pub outcome: RunOutcome,
+}

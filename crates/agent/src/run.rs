@@ -1,0 +1,289 @@
+//! A job that was started here, until it is forgotten.
+
+use crate::contents::hexadecimal;
+use crate::message::{
+    CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunSnapshot, Written,
+    answer, notification,
+};
+use crate::outbox::Outbox;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use job::{Claimed, Failed, Handle, Late, Outcome};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use snapshot::Snapshot;
+use spec::Job;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Files that a run may have written.
+const MOST_FILES: usize = 10_000;
+
+/// A file of the job, where it is here, and how the job names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub real: String,
+    pub named: String,
+    pub written: bool,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    /// Requests that wait for it.
+    waiting: Vec<Value>,
+    answer: Option<Result<Value, Fault>>,
+    /// The interfaces are held until it is over.
+    claims: Vec<Claimed>,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub number: u64,
+    pub name: String,
+    pub job: Job,
+    /// The largest MTU of its interfaces.
+    pub mtu: u32,
+    handle: Handle,
+    folder: PathBuf,
+    names: Vec<Named>,
+    aborted: AtomicBool,
+    end: Mutex<End>,
+}
+
+impl Run {
+    pub fn new(
+        (number, name): (u64, String),
+        (job, mtu): (Job, u32),
+        handle: Handle,
+        (folder, names): (PathBuf, Vec<Named>),
+        claims: Vec<Claimed>,
+    ) -> Run {
+        let end = Mutex::new(End { claims, ..End::default() });
+        Run { number, name, job, mtu, handle, folder, names, aborted: AtomicBool::new(false), end }
+    }
+
+    fn end(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.end().answer.is_some()
+    }
+
+    /// Ends it without a report.
+    pub fn abort(&self) {
+        self.aborted.store(true, Relaxed);
+        self.handle.stop();
+    }
+
+    /// The answer to `job.wait`, or `None`: the request waits.
+    pub fn wait(&self, id: Value) -> Option<Result<Value, Fault>> {
+        let mut end = self.end();
+        if end.answer.is_none() {
+            end.waiting.push(id);
+        }
+        end.answer.clone()
+    }
+
+    /// Tells the client how it goes, until it is over, and then what came of it. How many waited for that.
+    pub fn follow(&self, outbox: &Outbox, every: Option<Duration>, ended: &AtomicBool) -> usize {
+        self.tell(outbox, every, ended);
+        let outcome = self.handle.wait();
+        let (how, told) = self.told(outcome);
+        outbox.last_snapshot(self.number);
+        let claims = std::mem::take(&mut self.end().claims);
+        // Who hears that it is over finds the interfaces free.
+        drop(claims);
+        outbox.push(notification("run.ended", &RunEnded { run: &self.name, outcome: how }));
+        let mut end = self.end();
+        let waiting = std::mem::take(&mut end.waiting);
+        for id in &waiting {
+            outbox.push(answer(id, &told));
+        }
+        end.answer = Some(told);
+        waiting.len()
+    }
+
+    fn tell(&self, outbox: &Outbox, every: Option<Duration>, ended: &AtomicBool) {
+        const LOOK: Duration = Duration::from_millis(100);
+        let board = self.handle.board();
+        let (mut next, mut lost, mut sequence) = (0, 0, 0);
+        let mut due = every.map(|every| Instant::now() + every);
+        let mut latest: Option<Arc<Snapshot>> = None;
+        loop {
+            let until = due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
+            let over = board.await_end(until, next);
+            // Where the client does not read, the board keeps what it has room for.
+            if outbox.has_room() || over {
+                let before = next;
+                let notes = board.notes(&mut next);
+                lost += (next - before).saturating_sub(notes.len() as u64);
+                for mut note in notes {
+                    while !outbox.await_room(LOOK) && !ended.load(Relaxed) {}
+                    note.text = self.in_the_jobs_words(&note.text);
+                    note.remedy = note.remedy.map(|remedy| self.in_the_jobs_words(&remedy));
+                    let note = RunNote { run: &self.name, note: &note, lost: std::mem::take(&mut lost) };
+                    outbox.push(notification("run.note", &note));
+                }
+            } else if !over {
+                outbox.await_room(until);
+            }
+            if due.is_some_and(|due| Instant::now() >= due || over) {
+                let newest = board.latest();
+                let is_news = match (&newest, &latest) {
+                    (Some(newest), Some(latest)) => !Arc::ptr_eq(newest, latest),
+                    (newest, _) => newest.is_some(),
+                };
+                if let (true, Some(snapshot)) = (is_news, &newest) {
+                    self.send_snapshot(outbox, snapshot, sequence);
+                    latest = newest;
+                }
+                sequence += u64::from(is_news);
+                due = every.map(|every| Instant::now() + every);
+            }
+            if over {
+                return;
+            }
+        }
+    }
+
+    fn send_snapshot(&self, outbox: &Outbox, snapshot: &Snapshot, sequence: u64) {
+        let mut value = serde_json::from_str(&snapshot::line(snapshot)).unwrap_or_default();
+        self.name_files(&mut value);
+        let told = RunSnapshot { run: &self.name, sequence, snapshot: value };
+        outbox.snapshot(self.number, notification("run.snapshot", &told));
+    }
+
+    /// What is answered to who waited.
+    fn told(&self, outcome: Outcome) -> (RunOutcome, Result<Value, Fault>) {
+        if self.aborted.load(Relaxed) {
+            let _ = std::fs::remove_dir_all(&self.folder);
+            let fault = Fault::new(FaultKind::Aborted, format!("{} was aborted", self.name));
+            return (RunOutcome::Aborted, Err(fault));
+        }
+        match outcome {
+            Ok(report) => {
+                let mut value = serde_json::to_value(&*report).unwrap_or_default();
+                let done = value["result"]["verdict"]["outcome"] == "done";
+                self.name_files(&mut value);
+                let how = if done { RunOutcome::Done } else { RunOutcome::Short };
+                (how, Ok(serde_json::json!({ "report": value })))
+            }
+            Err(failed) => (RunOutcome::Failed, Err(self.fault(&failed))),
+        }
+    }
+
+    fn fault(&self, failed: &Failed) -> Fault {
+        let said = self.in_the_jobs_words(&failed.to_string());
+        if let Some(found) = failed.find::<spec::Contradiction>() {
+            return Fault::of_setting(FaultKind::Usage, &found.member, self.in_the_jobs_words(&found.what));
+        }
+        if failed.find::<Late>().is_some() {
+            return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");
+        }
+        let denied = failed.find::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        let errno = failed.find::<rustix::io::Errno>();
+        if denied || errno.is_some_and(|errno| matches!(*errno, rustix::io::Errno::PERM | rustix::io::Errno::ACCESS)) {
+            return Fault::new(FaultKind::Permission, said).remedy("run the agent as root, by `sudo -n`");
+        }
+        Fault::new(FaultKind::Engine, said)
+    }
+
+    /// Paths as the job has them.
+    fn in_the_jobs_words(&self, text: &str) -> String {
+        self.names.iter().fold(text.to_owned(), |text, file| text.replace(&file.real, &file.named))
+    }
+
+    fn name_files(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if self.names.iter().any(|file| text.contains(&file.real)) {
+                    *text = self.in_the_jobs_words(text);
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.name_files(value)),
+            Value::Object(members) => members.values_mut().for_each(|value| self.name_files(value)),
+            _ => {}
+        }
+    }
+
+    /// What it wrote: each with its place here.
+    fn written(&self) -> Result<Vec<(String, PathBuf)>, Fault> {
+        if !self.is_over() {
+            let fault = Fault::new(FaultKind::Engine, format!("{} is not over", self.name));
+            return Err(fault.remedy("wait for it"));
+        }
+        let mut files = Vec::new();
+        for file in self.names.iter().filter(|file| file.written) {
+            let (Some(folder), Some(own)) = (Path::new(&file.real).parent(), Path::new(&file.real).file_name()) else {
+                continue;
+            };
+            let Ok(entries) = std::fs::read_dir(folder) else { continue };
+            for entry in entries.flatten().take(MOST_FILES) {
+                if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                    continue;
+                }
+                // Of a file that begins anew each hour the names are others.
+                let name = match entry.file_name() {
+                    name if name == own => file.named.clone(),
+                    name => Path::new(&file.named).with_file_name(name).to_string_lossy().into_owned(),
+                };
+                files.push((name, entry.path()));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Its files, with their lengths and digests.
+    pub fn files(&self) -> Result<Vec<Written>, Fault> {
+        let read = |path: &Path| -> io::Result<(u64, String)> {
+            let (mut file, mut digest) = (File::open(path)?, Sha256::new());
+            let bytes = io::copy(&mut file, &mut digest)?;
+            Ok((bytes, hexadecimal(&digest.finalize())))
+        };
+        let of = |(name, path): (String, PathBuf)| {
+            let (bytes, sha256) = read(&path).map_err(|error| unreadable(&name, &error))?;
+            Ok(Written { name, bytes, sha256 })
+        };
+        self.written()?.into_iter().map(of).collect()
+    }
+
+    /// A piece of one of them.
+    pub fn read(&self, asked: &FileRead) -> Result<FilePiece, Fault> {
+        let files = self.written()?;
+        let Some((name, path)) = files.into_iter().find(|(name, _)| *name == asked.name) else {
+            let what = format!("{} wrote no file `{}`", self.name, report::units::printable(&asked.name));
+            return Err(Fault::new(FaultKind::Unknown, what));
+        };
+        let read = || -> io::Result<(Vec<u8>, u64)> {
+            let mut file = File::open(&path)?;
+            let whole = file.metadata()?.len();
+            file.seek(SeekFrom::Start(asked.offset))?;
+            let mut piece = Vec::new();
+            file.take(asked.length.min(CHUNK_BYTES as u64)).read_to_end(&mut piece)?;
+            Ok((piece, whole))
+        };
+        let (piece, whole) = read().map_err(|error| unreadable(&name, &error))?;
+        let offset = asked.offset.saturating_add(piece.len() as u64);
+        Ok(FilePiece { base64: STANDARD.encode(piece), offset, end: offset >= whole })
+    }
+
+    /// Its files go.
+    pub fn forget(&self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Fault {
+    Fault::new(FaultKind::Engine, format!("{name} cannot be read: {error}"))
+}
