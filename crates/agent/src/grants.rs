@@ -258,7 +258,7 @@ impl Grants {
         };
         match rate_of(job) {
             Paced::Nothing => Ok(()),
-            Paced::By(setting, Some(rate)) if keeps_to(rate, **limit, mtu, 100) => Ok(()),
+            Paced::By(_, Some(rate)) if keeps_to(rate, **limit, mtu, 100) => Ok(()),
             Paced::By(setting, Some(rate)) => {
                 Err(refused(setting, format!("{rate} may be more than this agent grants, {limit}")))
             }

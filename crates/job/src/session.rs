@@ -37,7 +37,7 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "all was ready {} after the start that was given: nothing was sent; give a later start",
-    report::units::duration_ns(*by_ns)
+    report::units::time(*by_ns)
 )]
 pub struct Late {
     /// By how much.
