@@ -42,9 +42,8 @@ impl Contents {
     }
 
     pub fn begin(&mut self, asked: ContentBegin) -> Result<ContentBegun, Fault> {
-        let wanted = digest_of(&asked.sha256).ok_or_else(|| {
-            Fault::usage("content.begin: `sha256` must be 64 hexadecimal digits")
-        })?;
+        let wanted = digest_of(&asked.sha256)
+            .ok_or_else(|| Fault::usage("content.begin: `sha256` must be 64 hexadecimal digits"))?;
         if asked.name.len() > NAME_BYTES {
             return Err(Fault::usage("content.begin: `name` has more than 4096 bytes"));
         }
@@ -59,7 +58,9 @@ impl Contents {
                 _ => format!("it has {} bytes, and there is room for {left}", asked.bytes),
             };
             let fault = Fault::new(FaultKind::Limit, format!("content.begin: {what}"));
-            return Err(fault.remedy("forget contents that are not needed, or start the agent with a greater --max-contents"));
+            return Err(fault.remedy(
+                "forget contents that are not needed, or start the agent with a greater --max-contents",
+            ));
         }
         let content = format!("c{}", self.next);
         self.next += 1;
@@ -109,12 +110,19 @@ impl Contents {
     pub fn end(&mut self, name: &str) -> Result<(), Fault> {
         let content = self.find(name)?;
         if content.here != content.bytes {
-            let what = format!("content.end: {} of {} bytes of {} are here", content.here, content.bytes, content.name);
+            let what = format!(
+                "content.end: {} of {} bytes of {} are here",
+                content.here, content.bytes, content.name
+            );
             return Err(Fault::usage(what));
         }
         let found: [u8; 32] = content.digest.clone().finalize().into();
         if found != content.wanted {
-            let what = format!("content.end: {} has the SHA-256 {}, which is another", content.name, hexadecimal(&found));
+            let what = format!(
+                "content.end: {} has the SHA-256 {}, which is another",
+                content.name,
+                hexadecimal(&found)
+            );
             let fault = Fault::usage(what).remedy("send it again");
             // What is wrong is not gone on with.
             self.forget(name)?;

@@ -37,7 +37,9 @@ pub struct Grants {
 #[derive(Debug, thiserror::Error)]
 pub enum BadGrant {
     /// A rate that no job's rate can be compared with.
-    #[error("--max-rate {0}: write frames per second (10mpps) or bits per second of frames without FCS (1gbps)")]
+    #[error(
+        "--max-rate {0}: write frames per second (10mpps) or bits per second of frames without FCS (1gbps)"
+    )]
     Rate(String),
     /// A folder that is not there.
     #[error("--folder {}: {error}", .path.display())]
@@ -93,9 +95,7 @@ impl Grants {
             return Err(BadGrant::Rate(rate.text().to_owned()));
         }
         for path in &mut self.folders {
-            *path = path
-                .canonicalize()
-                .map_err(|error| BadGrant::Folder { path: path.clone(), error })?;
+            *path = path.canonicalize().map_err(|error| BadGrant::Folder { path: path.clone(), error })?;
         }
         Ok(self)
     }
@@ -125,7 +125,9 @@ impl Grants {
                 .remedy(format!("start the agent with --allow-interface {name}"))
         };
         let granted = |name: &str| {
-            self.interfaces.iter().any(|pattern| pattern.contains('@') == name.contains('@') && fits(pattern, name))
+            self.interfaces
+                .iter()
+                .any(|pattern| pattern.contains('@') == name.contains('@') && fits(pattern, name))
         };
         if !granted(written) {
             return Err(refused(written));
@@ -153,11 +155,9 @@ impl Grants {
                 return;
             }
             let looked = match reach {
-                Reach::Interface if setting.contains("yes_disrupt") => self.listed(
-                    setting,
-                    (text, "--yes-disrupt"),
-                    self.yes_disrupt.contains(text),
-                ),
+                Reach::Interface if setting.contains("yes_disrupt") => {
+                    self.listed(setting, (text, "--yes-disrupt"), self.yes_disrupt.contains(text))
+                }
                 Reach::Interface if in_lab => Ok(()),
                 Reach::Interface => self.interface(setting, text).map(|place| {
                     used.push((Used { setting: setting.to_owned(), name: text.clone() }, place));
@@ -186,7 +186,8 @@ impl Grants {
     }
 
     fn address(&self, setting: &str, text: &str) -> Result<(), Fault> {
-        let granted = any_fits(&self.addresses, text) || self.public_targets.iter().any(|target| target == text);
+        let granted =
+            any_fits(&self.addresses, text) || self.public_targets.iter().any(|target| target == text);
         self.listed(setting, (text, "--allow-address"), granted)
     }
 
@@ -231,7 +232,11 @@ impl Grants {
     /// What no pattern can tell of a job.
     pub(crate) fn job(&self, job: &Job, in_lab: bool) -> Result<(), Fault> {
         for target in job.asks().public_targets {
-            self.listed("public_target", (&target, "--allow-public-target"), self.public_targets.contains(&target))?;
+            self.listed(
+                "public_target",
+                (&target, "--allow-public-target"),
+                self.public_targets.contains(&target),
+            )?;
         }
         if let Job::EndpointServer(server) = job
             && server.user.is_some()
@@ -241,10 +246,12 @@ impl Grants {
         }
         if !in_lab && listens_by_itself(job) {
             let what = "it would wait for peers at any address of this host";
-            self.listed("listen", ("any", "--allow-listen"), any_fits(&self.listen, "any")).map_err(|_| {
-                Fault::of_setting(FaultKind::Refused, "listen", what)
-                    .remedy("say where, and start the agent with --allow-listen and the same")
-            })?;
+            self.listed("listen", ("any", "--allow-listen"), any_fits(&self.listen, "any")).map_err(
+                |_| {
+                    Fault::of_setting(FaultKind::Refused, "listen", what)
+                        .remedy("say where, and start the agent with --allow-listen and the same")
+                },
+            )?;
         }
         Ok(())
     }
@@ -274,7 +281,9 @@ impl Grants {
 
     /// Does it when the rate is changed to so many percent?
     pub(crate) fn changed_rate(&self, job: &Job, mtu: u32, percent: u32) -> Result<(), Fault> {
-        let (Some(limit), Paced::By(setting, Some(rate))) = (&self.max_rate, rate_of(job)) else { return Ok(()) };
+        let (Some(limit), Paced::By(setting, Some(rate))) = (&self.max_rate, rate_of(job)) else {
+            return Ok(());
+        };
         if keeps_to(rate, **limit, mtu, percent) {
             return Ok(());
         }
@@ -315,9 +324,12 @@ fn rate_of(job: &Job) -> Paced {
     let own = "the traffic has rates of its own";
     let written = |rate: &Option<spec::Written<Rate>>| rate.as_ref().map(|rate| **rate);
     match job {
-        Job::Measure(_) | Job::Reflect(_) | Job::Bridge(_) | Job::Impair(_) | Job::Probe(_) | Job::Collect(_) => {
-            Paced::Nothing
-        }
+        Job::Measure(_)
+        | Job::Reflect(_)
+        | Job::Bridge(_)
+        | Job::Impair(_)
+        | Job::Probe(_)
+        | Job::Collect(_) => Paced::Nothing,
         Job::EndpointServer(_) | Job::Iperf3Server(_) | Job::Netserver(_) => {
             Paced::Unknown("kind", "what a server sends is its clients' to say")
         }
@@ -338,7 +350,9 @@ fn rate_of(job: &Job) -> Paced {
 
 /// A scenario, which is a file: the client sends it as a content, or it has the ending of one.
 fn is_no_expression(what: &str) -> bool {
-    what == "-" || what.starts_with('/') || [".yaml", ".yml", ".json"].iter().any(|ending| what.ends_with(ending))
+    what == "-"
+        || what.starts_with('/')
+        || [".yaml", ".yml", ".json"].iter().any(|ending| what.ends_with(ending))
 }
 
 /// Is a rate, so many percent of it, certainly no more than the limit? Frames have at least an Ethernet header, and no more than the
@@ -349,7 +363,9 @@ fn keeps_to(rate: Rate, limit: Rate, mtu: u32, percent: u32) -> bool {
     let percent = u128::from(percent);
     // (numerator, denominator) of frames or bits.
     let (numerator, denominator, frames) = match rate {
-        Rate::Frames(exact) => (u128::from(exact.numerator) * percent, u128::from(exact.denominator) * 100, true),
+        Rate::Frames(exact) => {
+            (u128::from(exact.numerator) * percent, u128::from(exact.denominator) * 100, true)
+        }
         Rate::Bits { bits_per_second, .. } => (u128::from(bits_per_second) * percent, 100, false),
         _ => return false,
     };
@@ -411,7 +427,11 @@ mod tests {
             ("1%", "100gbps", 100, false),
             ("1flows/s", "100mpps", 100, false),
         ] {
-            assert_eq!(keeps_to(rate(asked), rate(limit), 1500, percent), wanted, "{asked} {limit} {percent}");
+            assert_eq!(
+                keeps_to(rate(asked), rate(limit), 1500, percent),
+                wanted,
+                "{asked} {limit} {percent}"
+            );
         }
     }
 
@@ -428,9 +448,15 @@ mod tests {
             rated(good).unwrap_or_else(|error| panic!("{good}: {error}"));
         }
         for (bad, says) in [
-            ("kind: send, what: ipv4/udp, links: [{on: a}]", "rate: it is left out, and this agent grants 10kpps"),
+            (
+                "kind: send, what: ipv4/udp, links: [{on: a}]",
+                "rate: it is left out, and this agent grants 10kpps",
+            ),
             ("kind: send, what: ipv4/udp, links: [{on: a}], rate: top", "rate: top speed may be more"),
-            ("kind: send, what: a.yaml, links: [{on: a}], rate: 1pps", "what: the traffic has rates of its own"),
+            (
+                "kind: send, what: a.yaml, links: [{on: a}], rate: 1pps",
+                "what: the traffic has rates of its own",
+            ),
             ("kind: send, plugin: {name: a}, links: [{on: a}], rate: 1pps", "plugin: the traffic"),
             ("kind: replay, captures: [a], links: [{on: a}]", "rate: it is left out"),
             ("kind: search, find: throughput, bench: {links: [{on: a, measure: b}]}", "max: it is left out"),
@@ -456,27 +482,49 @@ mod tests {
         let look = |text: &str| {
             let mut value = job(text).to_value().expect("text");
             let mut paths = |setting: &str, kind: FileOf, path: &str| -> Result<Option<String>, Fault> {
-                if kind == FileOf::Written { Ok(Some("/there".into())) } else { grants.file(setting, path, kind).map(|()| None) }
+                if kind == FileOf::Written {
+                    Ok(Some("/there".into()))
+                } else {
+                    grants.file(setting, path, kind).map(|()| None)
+                }
             };
             grants.look_through(&mut value, false, &mut paths).map(|_| value).map_err(|fault| fault.message)
         };
         look("kind: collect, listen: ['127.0.0.1:2055'], write: [a.csv]").expect("granted");
         for (text, says) in [
-            ("kind: collect, listen: ['0.0.0.0:2055'], write: [a.csv]", "listen[0]: 0.0.0.0:2055 is not granted"),
-            ("kind: send, what: ipv4/udp, links: [{on: eth0}], rate: 1pps", "links[0].on: eth0 is not granted"),
-            ("kind: replay, captures: [/etc/passwd], links: [{on: eth0}]", "captures[0]: /etc/passwd is no content"),
+            (
+                "kind: collect, listen: ['0.0.0.0:2055'], write: [a.csv]",
+                "listen[0]: 0.0.0.0:2055 is not granted",
+            ),
+            (
+                "kind: send, what: ipv4/udp, links: [{on: eth0}], rate: 1pps",
+                "links[0].on: eth0 is not granted",
+            ),
+            (
+                "kind: replay, captures: [/etc/passwd], links: [{on: eth0}]",
+                "captures[0]: /etc/passwd is no content",
+            ),
             ("kind: send, what: /etc/passwd, rate: 1pps, lab: {}", "what: /etc/passwd is no content"),
             ("kind: send, what: '-', rate: 1pps, lab: {}", "what: - is standard input"),
-            ("kind: send, plugin: {name: ../a.wasm}, rate: 1pps, lab: {}", "plugin.name: ../a.wasm is no content"),
+            (
+                "kind: send, plugin: {name: ../a.wasm}, rate: 1pps, lab: {}",
+                "plugin.name: ../a.wasm is no content",
+            ),
             ("kind: endpoint, test: tcp-stream, host: 10.0.0.1", "host: 10.0.0.1 is not granted"),
-            ("kind: endpoint, test: tcp-stream, host: 198.18.0.1, token_file: /etc/shadow", "token_file: /etc/shadow has a secret"),
+            (
+                "kind: endpoint, test: tcp-stream, host: 198.18.0.1, token_file: /etc/shadow",
+                "token_file: /etc/shadow has a secret",
+            ),
         ] {
             let said = look(text).expect_err(text);
             assert!(said.starts_with(says), "{text}: {said}");
         }
         let job_of = |text: &str| grants.job(&job(text), false).map_err(|fault| fault.message);
         assert!(job_of("kind: netserver").is_err_and(|said| said.starts_with("listen: it would wait")));
-        assert!(job_of("kind: endpoint-server, listen: ['127.0.0.1:1'], user: nobody").is_err_and(|said| said.starts_with("user")));
+        assert!(
+            job_of("kind: endpoint-server, listen: ['127.0.0.1:1'], user: nobody")
+                .is_err_and(|said| said.starts_with("user"))
+        );
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
         let found = diagnose(name).map_err(|error| failed(job::in_full(&error)))?;
         serde_json::to_value(found).map_err(|error| failed(error.to_string()))
     };
-    let diagnoses: Vec<Value> = asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?;
+    let diagnoses: Vec<Value> =
+        asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?;
     let interfaces: Vec<Value> = Interface::list()
         .map_err(|error| failed(error.to_string()))?
         .into_iter()

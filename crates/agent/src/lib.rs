@@ -29,8 +29,8 @@ mod schema;
 pub use grants::{BadGrant, Grants};
 pub use message::{
     Agree, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
-    FaultKind, FilePiece, FileRead, Hello, Host, JobRate, JobStart, JobStarted, Limits, May, OfContent, OfRun,
-    PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunSnapshot, Used, Welcome, Written,
+    FaultKind, FilePiece, FileRead, Hello, Host, JobRate, JobStart, JobStarted, Limits, May, OfContent,
+    OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunSnapshot, Used, Welcome, Written,
 };
 #[cfg(not(feature = "without-schemas"))]
 pub use schema::schema;
@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 use snapshot::{Phase, Request as Wish};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -87,12 +87,13 @@ pub enum Ended {
 /// There is no folder or thread to be had.
 pub fn serve(
     from: BorrowedFd<'_>,
-    to: impl Write + Send + 'static,
+    to: impl Write + AsFd + Send + 'static,
     options: Options,
     stop: &AtomicBool,
 ) -> std::io::Result<Ended> {
     let folder = Folder::new(options.contents_bytes)?;
     let outbox = Arc::new(Outbox::default());
+    outbox.directly_to(to.as_fd().try_clone_to_owned()?);
     // At the end a client that does not read keeps it for ever; nobody waits for it.
     let _writer = outbox.write_to(to)?;
     let mut agent = Agent::new(options, folder, Arc::clone(&outbox));
@@ -149,8 +150,12 @@ struct Agent {
 type Answered = Option<Result<Value, Fault>>;
 
 fn now(told: impl Serialize) -> Answered {
-    let value = serde_json::to_value(told).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()));
-    Some(value)
+    Some(serde_json::to_value(told).map_err(internal))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped so")]
+fn internal(error: serde_json::Error) -> Fault {
+    Fault::new(FaultKind::Internal, error.to_string())
 }
 
 impl Agent {
@@ -200,7 +205,11 @@ impl Agent {
             "host" => self.look_at_host(request)?,
             "clock" => {
                 let AskClock { t1 } = request.params()?;
-                now(ClockTold { t1, t2: read, t3: clocks::now(clocks::Clock::Tai) })
+                self.outbox.push_at_once(|| {
+                    let told = ClockTold { t1, t2: read, t3: clocks::now(clocks::Clock::Tai) };
+                    answer(&request.id, &serde_json::to_value(told).map_err(internal))
+                });
+                None
             }
             "content.begin" => now(self.contents.begin(request.params()?)?),
             "content.chunk" => {
@@ -372,25 +381,27 @@ impl Agent {
             (runs.len(), going)
         };
         if going.len() >= RUNNING || all >= RUNS {
-            let what = format!("{} runs go on, and {all} are kept: {RUNNING} and {RUNS} are possible", going.len());
-            return Err(Fault::new(FaultKind::Limit, what).remedy("wait for runs, and forget those that are over"));
+            let what =
+                format!("{} runs go on, and {all} are kept: {RUNNING} and {RUNS} are possible", going.len());
+            return Err(
+                Fault::new(FaultKind::Limit, what).remedy("wait for runs, and forget those that are over")
+            );
         }
         let name = format!("r{}", self.next_run);
         let every = Some(asked.snapshots_every_ns).filter(|every| *every > 0).map(Duration::from_nanos);
-        let prepared = prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &going)?;
+        let prepared =
+            prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &going)?;
         self.next_run += 1;
-        let started = JobStarted {
-            run: name.clone(),
-            job: prepared.told.clone(),
-            interfaces: prepared.used.clone(),
-        };
+        let started =
+            JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };
         let run = prepared.start(self.next_run, name.clone())?;
         let run = Arc::new(run);
         self.runs().insert(name, Arc::clone(&run));
         // Before whatever it says.
-        let told = serde_json::to_value(started).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()));
+        let told = serde_json::to_value(started).map_err(internal);
         self.outbox.push(answer(&request.id, &told));
-        let (outbox, over, waiting) = (Arc::clone(&self.outbox), Arc::clone(&self.over), Arc::clone(&self.waiting));
+        let (outbox, over, waiting) =
+            (Arc::clone(&self.outbox), Arc::clone(&self.over), Arc::clone(&self.waiting));
         let of_thread = Arc::clone(&run);
         let follow = move || {
             let answered = of_thread.follow(&outbox, every, &over);
@@ -421,7 +432,10 @@ impl Agent {
 }
 
 /// Why something cannot be done to a run by hand.
-fn manual(run: &Run, why: impl FnOnce(snapshot::ManualControl) -> Option<String>) -> Result<Option<String>, Fault> {
+fn manual(
+    run: &Run,
+    why: impl FnOnce(snapshot::ManualControl) -> Option<String>,
+) -> Result<Option<String>, Fault> {
     let Some(snapshot) = run.handle().snapshot() else {
         let fault = Fault::new(FaultKind::Engine, format!("{} has not begun yet", run.name));
         return Err(fault.remedy("wait for its first snapshot"));

@@ -176,7 +176,12 @@ pub(crate) fn answer(id: &Value, outcome: &Result<Value, Fault>) -> String {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'a Fault>,
     }
-    report::json::line(&Answer { jsonrpc: "2.0", id, result: outcome.as_ref().ok(), error: outcome.as_ref().err() })
+    report::json::line(&Answer {
+        jsonrpc: "2.0",
+        id,
+        result: outcome.as_ref().ok(),
+        error: outcome.as_ref().err(),
+    })
 }
 
 /// A line that nobody asked for.

@@ -3,14 +3,18 @@
 //! Nobody waits for a client that does not read: answers wait here, and when many do, no more requests are read; of each run there is
 //! one snapshot, the newest. A thread of its own writes.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// With so many bytes on their way no more requests are read, and no more notes are taken.
 const FULL: usize = 8 << 20;
+/// A pipe that has room at all takes so many bytes at once (pipe(7), PIPE_BUF).
+const AT_ONCE: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Inside {
@@ -26,6 +30,8 @@ struct Inside {
     writing: bool,
     /// Bytes written since the beginning.
     written: u64,
+    /// Where short lines are written at once, if nothing waits before them: no other thread has to wake.
+    direct: Option<OwnedFd>,
 }
 
 impl Inside {
@@ -55,7 +61,10 @@ impl Outbox {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn write_to(self: &Arc<Self>, mut out: impl Write + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    pub fn write_to(
+        self: &Arc<Self>,
+        mut out: impl Write + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
         let outbox = Arc::clone(self);
         std::thread::Builder::new().name("answers".to_owned()).spawn(move || {
             while let Some(line) = outbox.take() {
@@ -67,6 +76,32 @@ impl Outbox {
                 outbox.changed.notify_all();
             }
         })
+    }
+
+    /// Short lines are written to this from now on as soon as they are put here, which must lead to the same place.
+    pub fn directly_to(&self, direct: OwnedFd) {
+        self.lock().direct = Some(direct);
+    }
+
+    /// Puts there what has to come soon.
+    pub fn push_at_once(&self, line: impl FnOnce() -> String) {
+        let inside = self.lock();
+        let is_first = !inside.closed && !inside.writing && inside.lines.is_empty();
+        let line = line();
+        if let Some(direct) = inside.direct.as_ref().filter(|_| is_first && line.len() <= AT_ONCE)
+            && has_room(direct)
+            && let Ok(written) = rustix::io::write(direct, line.as_bytes())
+        {
+            drop(inside);
+            // What is no pipe may take less.
+            match line.get(written..) {
+                None | Some("") => {}
+                Some(rest) => self.push(rest.to_owned()),
+            }
+            return;
+        }
+        drop(inside);
+        self.push(line);
     }
 
     fn take(&self) -> Option<Vec<u8>> {
@@ -161,6 +196,13 @@ impl Outbox {
     }
 }
 
+/// Can something be written without waiting?
+fn has_room(to: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(to, PollFlags::OUT)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents() == PollFlags::OUT
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +252,29 @@ mod tests {
         outbox.push("x".repeat(1 << 20));
         assert!(!outbox.await_room(Duration::from_millis(1)) && !outbox.is_closed());
         outbox.finish(Duration::from_millis(1));
+    }
+
+    #[test]
+    fn what_has_to_come_soon_comes_in_its_turn_and_waits_for_nobody() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let outbox = Arc::new(Outbox::default());
+        outbox.directly_to(writer.as_fd().try_clone_to_owned().expect("a descriptor"));
+        outbox.push_at_once(|| "1\n".to_owned());
+        outbox.push("2\n".to_owned());
+        outbox.push_at_once(|| "3\n".to_owned());
+        let thread = outbox.write_to(writer).expect("a thread");
+        outbox.finish(Duration::from_secs(60));
+        // Full: it is kept.
+        let (_full, writer) = std::io::pipe().expect("a pipe");
+        let kept = Arc::new(Outbox::default());
+        kept.directly_to(writer.as_fd().try_clone_to_owned().expect("a descriptor"));
+        for _ in 0..100 {
+            kept.push_at_once(|| "x".repeat(4096));
+        }
+        assert!(kept.lock().bytes > 0);
+        thread.join().expect("no panic");
+        drop(outbox);
+        assert_eq!(std::io::read_to_string(reader).expect("read"), "1\n2\n3\n");
     }
 
     #[test]

@@ -48,11 +48,15 @@ pub(crate) fn prepare(
         return Err(Fault::usage("job.start: `snapshots_every_ns` must be 0 or at least 10000000 (10 ms)"));
     }
     if job.contains_key("jobs") {
-        return Err(Fault::usage("job.start: `job` is one job; start each of several by a request of its own"));
+        return Err(Fault::usage(
+            "job.start: `job` is one job; start each of several by a request of its own",
+        ));
     }
     job.entry("schema").or_insert_with(|| spec::SCHEMA.into());
     let as_sent = read(Value::Object(job))?;
-    if start_at.is_some() && matches!(as_sent, Job::Search(_) | Job::Trial(_) | Job::Impair(_) | Job::EndpointSearch(_)) {
+    if start_at.is_some()
+        && matches!(as_sent, Job::Search(_) | Job::Trial(_) | Job::Impair(_) | Job::EndpointSearch(_))
+    {
         return Err(Fault::usage("job.start: jobs of this kind begin at once").remedy("leave out `start_at`"));
     }
     if let Some(agree) = agree {
@@ -64,8 +68,10 @@ pub(crate) fn prepare(
     grants.job(&as_sent, in_lab)?;
     let folder = folder.join(name);
     let mut value = told.clone();
-    let mut files = Files { grants, contents, named: &named, folder: &folder, names: Vec::new(), taken: BTreeMap::new() };
-    let found = grants.look_through(&mut value, in_lab, &mut |setting, kind, path| files.place(setting, kind, path));
+    let mut files =
+        Files { grants, contents, named: &named, folder: &folder, names: Vec::new(), taken: BTreeMap::new() };
+    let found =
+        grants.look_through(&mut value, in_lab, &mut |setting, kind, path| files.place(setting, kind, path));
     let found = found.and_then(|found| files.all_taken().map(|()| found));
     let Files { names, .. } = files;
     let rest = found.and_then(|found| {
@@ -125,9 +131,9 @@ fn agrees(agree: Agree, job: &Job) -> Result<(), Fault> {
         public_targets: agree.public_targets,
         own_prefixes: agree.source_prefixes,
     };
-    consent
-        .covers(job)
-        .map_err(|lacks| Fault::new(FaultKind::Refused, format!("job.start: {lacks}")).remedy("name it in `agree`"))
+    consent.covers(job).map_err(|lacks| {
+        Fault::new(FaultKind::Refused, format!("job.start: {lacks}")).remedy("name it in `agree`")
+    })
 }
 
 /// Trials and searches need the tester for themselves.
@@ -195,7 +201,11 @@ impl Files<'_> {
         if let Some(content) = content {
             let from = self.contents.path(content)?;
             // What may be written must not change the content.
-            let put = if written { std::fs::copy(&from, &place).map(|_| ()) } else { std::fs::hard_link(&from, &place) };
+            let put = if written {
+                std::fs::copy(&from, &place).map(|_| ())
+            } else {
+                std::fs::hard_link(&from, &place)
+            };
             put.map_err(room)?;
         }
         let real = place.to_str().ok_or_else(|| usage("it must be text in UTF-8"))?.to_owned();
@@ -206,11 +216,16 @@ impl Files<'_> {
 
     /// A content that the job has no path for was meant for something.
     fn all_taken(&self) -> Result<(), Fault> {
-        let known = |path: &String| [false, true].iter().any(|written| self.taken.contains_key(&(path.clone(), *written)));
+        let known = |path: &String| {
+            [false, true].iter().any(|written| self.taken.contains_key(&(path.clone(), *written)))
+        };
         match self.named.keys().find(|path| !known(path)) {
             None => Ok(()),
             Some(path) => {
-                let what = format!("job.start: no setting of the job is the path `{}`", report::units::printable(path));
+                let what = format!(
+                    "job.start: no setting of the job is the path `{}`",
+                    report::units::printable(path)
+                );
                 Err(Fault::usage(what).remedy("write it in `contents` as it stands in the job"))
             }
         }
@@ -300,7 +315,8 @@ mod tests {
 
     #[test]
     fn what_the_client_agrees_to_must_be_all_that_the_job_asks_for() {
-        let disrupts = job("kind: send, what: ipv4/udp, links: [{on: eth0}], rate: 1pps, yes_disrupt: [eth0]");
+        let disrupts =
+            job("kind: send, what: ipv4/udp, links: [{on: eth0}], rate: 1pps, yes_disrupt: [eth0]");
         let fault = agrees(Agree::default(), &disrupts).expect_err("it is not named");
         assert_eq!(fault.data.kind, FaultKind::Refused);
         assert!(fault.message.contains("eth0"), "{fault}");

@@ -187,12 +187,21 @@ impl Run {
         if let Some(found) = failed.find::<spec::Contradiction>() {
             return Fault::of_setting(FaultKind::Usage, &found.member, self.in_the_jobs_words(&found.what));
         }
+        if failed.find::<traffic::expr::ExprError>().is_some() {
+            let setting =
+                if matches!(self.job, Job::Trial(_) | Job::Search(_)) { "bench.what" } else { "what" };
+            return Fault::of_setting(FaultKind::Usage, setting, said);
+        }
         if failed.find::<Late>().is_some() {
             return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");
         }
-        let denied = failed.find::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        let denied =
+            failed.find::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
         let errno = failed.find::<rustix::io::Errno>();
-        if denied || errno.is_some_and(|errno| matches!(*errno, rustix::io::Errno::PERM | rustix::io::Errno::ACCESS)) {
+        if denied
+            || errno
+                .is_some_and(|errno| matches!(*errno, rustix::io::Errno::PERM | rustix::io::Errno::ACCESS))
+        {
             return Fault::new(FaultKind::Permission, said).remedy("run the agent as root, by `sudo -n`");
         }
         Fault::new(FaultKind::Engine, said)
@@ -224,7 +233,9 @@ impl Run {
         }
         let mut files = Vec::new();
         for file in self.names.iter().filter(|file| file.written) {
-            let (Some(folder), Some(own)) = (Path::new(&file.real).parent(), Path::new(&file.real).file_name()) else {
+            let (Some(folder), Some(own)) =
+                (Path::new(&file.real).parent(), Path::new(&file.real).file_name())
+            else {
                 continue;
             };
             let Ok(entries) = std::fs::read_dir(folder) else { continue };

@@ -1,8 +1,9 @@
 //! The JSON Schema of all lines.
 
 use crate::message::{
-    AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FilePiece, FileRead, Hello,
-    JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunSnapshot, Welcome, Written,
+    AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FilePiece, FileRead,
+    Hello, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunSnapshot, Welcome,
+    Written,
 };
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -44,7 +45,8 @@ pub fn schema() -> String {
         Value::Object(members) => members,
         _ => Map::new(),
     };
-    definitions.insert("request".to_owned(), json!({ "description": "A line to the agent.", "oneOf": requests }));
+    definitions
+        .insert("request".to_owned(), json!({ "description": "A line to the agent.", "oneOf": requests }));
     definitions.insert(
         "answer".to_owned(),
         json!({ "description": "A line from the agent with the `id` of the request that it answers, or null where that could not be read.",

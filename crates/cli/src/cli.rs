@@ -2,6 +2,7 @@
 //!
 //! Parsing only collects; what the words mean together is decided by the commands.
 
+pub mod agent;
 pub mod bridge;
 pub mod clone;
 pub mod collect;
@@ -174,6 +175,10 @@ pub enum Command {
     Lab(lab::Lab),
     /// Say what this machine and an interface can do, and what to change for higher rates.
     Doctor(Doctor),
+    /// Carry out jobs for another program, which speaks netdyno.agent/1 over standard input and output (docs/agent.md): jobs in,
+    /// snapshots, notes and reports out, as lines of JSON. When its end is closed, all that goes on ends in an orderly way. Without
+    /// further options it does jobs in labs of their own alone.
+    Agent(agent::Agent),
     /// Show the result of an earlier run again.
     Report(ReportCommand),
     /// Compare results: what differs, and whether by more than the noise.

@@ -268,7 +268,6 @@ mod tests {
         dscp from corrupt duplicate flap freeze loss reorder reorder_by goals exclude include template ignore server test_address \
         goal topic sha256 version remote_congestion data_from";
 
-
     fn reach(setting: &str) -> Option<Reach> {
         let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);
         listed.or_else(|| WORDS.split_whitespace().any(|word| word == setting).then_some(Reach::Word))

@@ -86,8 +86,10 @@ fn below(value: &mut Value, path: &str, reach: Reach, see: &mut dyn FnMut(&str, 
                 if name == "options" {
                     continue;
                 }
-                let reach =
-                    REACHES.iter().find(|(listed, _)| listed == name).map_or(Reach::Word, |(_, reach)| *reach);
+                let reach = REACHES
+                    .iter()
+                    .find(|(listed, _)| listed == name)
+                    .map_or(Reach::Word, |(_, reach)| *reach);
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 below(value, &path, reach, see);
             }

@@ -1,5 +1,6 @@
 //! One file for each verb: what its words mean together, then the libraries that do it.
 
+mod agent;
 mod beforeafter;
 mod calibrate;
 mod clone;
@@ -80,6 +81,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Rerun(args) => jobs::rerun(&args),
         Command::Lab(args) => lab::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Agent(args) => agent::run(args),
         Command::Report(args) => {
             crate::hints::check_file(&args.path, Kind::Result)?;
             let report = report::read(&args.path)?;

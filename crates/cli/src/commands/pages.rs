@@ -11,6 +11,7 @@ macro_rules! page {
 
 /// By name, as they stand in docs.
 const PAGES: &[(&str, &str)] = &[
+    page!("agent"),
     page!("bridging"),
     page!("clone"),
     page!("compare"),

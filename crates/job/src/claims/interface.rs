@@ -46,7 +46,11 @@ fn name((device, inode, index): Identity) -> String {
 }
 
 /// `None`: here nobody can lock.
-fn lock(folder: OwnedFd, identity: Identity, who: &str) -> Result<Option<(OwnedFd, OwnedFd, String)>, HeldBy> {
+fn lock(
+    folder: OwnedFd,
+    identity: Identity,
+    who: &str,
+) -> Result<Option<(OwnedFd, OwnedFd, String)>, HeldBy> {
     let name = name(identity);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for _ in 0..TRIES {
@@ -117,7 +121,8 @@ mod tests {
         let identity = (u64::MAX, u64::from(std::process::id()), 1);
         let claimed = claim(identity, "run r1").expect("free");
         assert_eq!(claim(identity, "run r2").expect_err("held"), HeldBy("run r1".to_owned()));
-        let beside = claim((u64::MAX, u64::from(std::process::id()), 2), "run r3").expect("another interface");
+        let beside =
+            claim((u64::MAX, u64::from(std::process::id()), 2), "run r3").expect("another interface");
         assert!(path(identity).exists(), "as root");
         drop((claimed, beside));
         assert!(!path(identity).exists());

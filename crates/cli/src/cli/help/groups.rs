@@ -58,6 +58,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("rerun", "run an earlier result's job again, and compare"),
             ("report", "show an earlier result again; as JSON, CSV, bare numbers"),
             ("compare", "what differs between results, and whether beyond the noise"),
+            ("agent", "carry out jobs for another program: lines of JSON over a pipe"),
         ],
     ),
     (
@@ -123,6 +124,7 @@ const SEE: &[(&str, &str, &str)] = &[
     ("rerun", "jobs compare", "run compare"),
     ("report", "report", "compare rerun"),
     ("compare", "compare", "rerun report"),
+    ("agent", "agent jobs", "run lab"),
     ("tcprewrite", "from-tcpreplay", "edit"),
     ("tcpbridge", "from-tcpreplay bridging", "bridge"),
     ("iperf3", "from-iperf3", "endpoint"),

@@ -1,0 +1,33 @@
+//! `netdyno agent`: jobs for another program.
+
+use crate::cli::agent::Agent;
+use crate::client::Signals;
+use agent::{Ended, Grants, Options};
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::os::fd::AsFd;
+
+/// Nobody reads the answers any more.
+const UNREAD: u8 = 2;
+
+pub fn run(args: Agent) -> Result<u8> {
+    let grants = Grants {
+        interfaces: args.allow_interface,
+        max_rate: args.max_rate,
+        folders: args.folder,
+        yes_disrupt: args.yes_disrupt,
+        commands: args.allow_command,
+        read: args.allow_read,
+        addresses: args.allow_address,
+        listen: args.allow_listen,
+        public_targets: args.allow_public_target,
+        source_prefixes: args.allow_source_prefix,
+    };
+    let options = Options { grants: grants.checked()?, contents_bytes: *args.max_contents };
+    let signals = Signals::at_once()?;
+    // Nothing else may come between its lines.
+    let to = std::io::stdout().as_fd().try_clone_to_owned().context("standard output")?;
+    let from = std::io::stdin();
+    let ended = agent::serve(from.as_fd(), File::from(to), options, &signals.stop)?;
+    Ok(if ended == Ended::Unread { UNREAD } else { 0 })
+}
