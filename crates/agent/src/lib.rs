@@ -445,3 +445,80 @@ fn manual(
     }
     Ok(why(snapshot.title.manual.clone()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Looks at a line as an agent does that grants nothing, and starts nothing.
+    fn look(line: &[u8]) -> Result<(), Fault> {
+        let request = Request::read(line).map_err(|(_, fault)| fault)?;
+        match request.method.as_str() {
+            "hello" => request.params::<Hello>().map(drop),
+            "host" => request.params::<AskHost>().map(drop),
+            "clock" => request.params::<AskClock>().map(drop),
+            "content.begin" => request.params::<ContentBegin>().map(drop),
+            "content.chunk" => request.params::<ContentChunk<'_>>().map(drop),
+            "content.end" | "content.forget" => request.params::<OfContent>().map(drop),
+            "job.rate" => request.params::<JobRate>().map(drop),
+            "file.read" => request.params::<FileRead>().map(drop),
+            "job.start" => {
+                let folder = tempfile::tempdir().expect("a folder");
+                let nowhere = folder.path();
+                let mut contents = Contents::new(nowhere, 0);
+                prepare::prepare(request.params()?, "r1", (&Grants::default(), &mut contents, nowhere), &[])
+                    .map(drop)
+            }
+            "job.pause" | "job.resume" | "job.stop" | "job.abort" | "job.wait" | "job.files"
+            | "job.forget" => request.params::<OfRun>().map(drop),
+            other => Err(no_such_method(other)),
+        }
+    }
+
+    /// Requests that are right, each a line.
+    const LINES: &[&str] = &[
+        r#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":{"name":"a","version":"1"},"protocol":["netdyno.agent/1"]}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","method":"clock","params":{"t1":-5}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"job.start","params":{"job":{"kind":"send","what":"ipv4/udp","lab":{},"rate":"10kpps","count":5},"snapshots_every_ns":500000000,"start_at":1795768415000000000}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"job.start","params":{"job":{"kind":"measure","capture":{"file":"x.pcapng"},"on":"lo"},"contents":{"a":"c1"},"agree":{"yes_disrupt":["lo"],"command":"reboot"}}}"#,
+        r#"{"jsonrpc":"2.0","id":4,"method":"content.begin","params":{"name":"web.pcap","bytes":24,"sha256":"d7439d04aee3dd5d5f0dd2e8fa2cb4ce1bf93c7bb1aeef4f3b6b6f1e86ee5d0a"}}"#,
+        r#"{"jsonrpc":"2.0","id":5,"method":"file.read","params":{"run":"r1","name":"x","offset":18446744073709551615,"length":5}}"#,
+        r#"{"jsonrpc":"2.0","id":6,"method":"job.rate","params":{"run":"r1","rate":"5kpps"}}"#,
+    ];
+
+    #[test]
+    fn each_of_the_lines_below_is_understood() {
+        for line in LINES {
+            if let Err(fault) = look(line.as_bytes()) {
+                assert_eq!(fault.data.kind, FaultKind::Refused, "{line}: {fault}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        /// What is spoiled is one error that says something, and nobody panics.
+        #[test]
+        fn any_line_is_an_error_or_a_request(
+            line in prop::sample::select(LINES),
+            spoils in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..6),
+        ) {
+            let mut bytes = line.as_bytes().to_vec();
+            for (at, byte, how) in spoils {
+                let at = at.index(bytes.len().max(1));
+                match how {
+                    0 => bytes.insert(at, byte),
+                    1 if at < bytes.len() => bytes[at] = byte,
+                    2 => bytes.truncate(at.max(1)),
+                    _ if at < bytes.len() => drop(bytes.remove(at)),
+                    _ => {}
+                }
+            }
+            if let Err(fault) = look(&bytes) {
+                prop_assert!(!fault.message.is_empty() && fault.code < 0);
+            }
+        }
+    }
+}

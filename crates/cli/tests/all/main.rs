@@ -4,6 +4,7 @@
 //! `scripts/setup test` installs (tcpdump, tshark, tcpreplay 4.4.3, Scapy, clang, nginx, curl, ip); without it they fail, and say
 //! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
 
+mod agent;
 mod bridge;
 mod busy;
 mod capture;
