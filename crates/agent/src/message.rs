@@ -505,6 +505,7 @@ pub struct RunNote<'a> {
     pub note: &'a report::Note,
     /// Notes before it that are not kept.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
     pub lost: u64,
 }
 

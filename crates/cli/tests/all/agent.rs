@@ -1,6 +1,6 @@
 //! `netdyno agent`: jobs over a pipe.
 
-use crate::common::{Net, command, eventually, folder, number, path, tshark_field};
+use crate::common::{Folder, Net, command, eventually, folder, number, path, run, tshark_field};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,6 +15,8 @@ struct Client {
     /// What nobody asked for, in the order it came.
     told: Vec<Value>,
     early: Vec<Value>,
+    /// All lines in both directions.
+    lines: Vec<Value>,
 }
 
 impl Client {
@@ -22,8 +24,15 @@ impl Client {
         let mut agent =
             agent.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("an agent that starts");
         let (to, from) = (agent.stdin.take(), agent.stdout.take().expect("a pipe"));
-        let mut client =
-            Client { agent, to, from: BufReader::new(from), next: 1, told: Vec::new(), early: Vec::new() };
+        let mut client = Client {
+            agent,
+            to,
+            from: BufReader::new(from),
+            next: 1,
+            told: Vec::new(),
+            early: Vec::new(),
+            lines: Vec::new(),
+        };
         let hello = json!({ "client": { "name": "test", "version": "1" }, "protocol": ["netdyno.agent/1"] });
         let welcome = client.call("hello", hello);
         assert_eq!(welcome["protocol"], "netdyno.agent/1");
@@ -39,6 +48,7 @@ impl Client {
         self.next += 1;
         let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         writeln!(self.to.as_mut().expect("open"), "{line}").expect("an agent that reads");
+        self.lines.push(line);
         id
     }
 
@@ -46,7 +56,9 @@ impl Client {
         let mut line = String::new();
         self.from.read_line(&mut line).expect("a line");
         assert!(line.ends_with('\n'), "the agent ended: {:?}", self.agent.try_wait());
-        serde_json::from_str(&line).expect("JSON")
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        self.lines.push(line.clone());
+        line
     }
 
     fn answer(&mut self, id: u64) -> Value {
@@ -106,6 +118,47 @@ impl Drop for Client {
         let _ = self.agent.kill();
         let _ = self.agent.wait();
     }
+}
+
+/// Each line is what the published schema says, by python3-jsonschema: how many there were.
+fn judged(dir: &Folder, lines: &[Value]) -> usize {
+    let script = r##"
+import json, sys
+from jsonschema import Draft202012Validator as Validator
+schema = json.load(open(sys.argv[1]))
+Validator.check_schema(schema)
+of = lambda part: Validator({**part, "$defs": schema["$defs"]})
+kinds = {kind: of({"$ref": "#/$defs/" + kind}) for kind in ("request", "answer", "notification")}
+results = {name: of(part) for name, part in schema["$defs"]["results"]["properties"].items()}
+asked = {}
+for line in json.load(open(sys.argv[2])):
+    kind = "answer" if "method" not in line else "request" if "id" in line else "notification"
+    kinds[kind].validate(line)
+    if kind == "request":
+        asked[line["id"]] = line["method"]
+    elif kind == "answer" and "result" in line:
+        results[asked[line["id"]]].validate(line["result"])
+try:
+    kinds["request"].validate({"jsonrpc": "2.0", "id": 1, "method": "clock", "params": {"t1": "x"}})
+    sys.exit("anything is taken")
+except Exception as error:
+    assert "not valid" in str(error), error
+"##;
+    let [code, said] = ["judge.py", "lines.json"].map(|name| path(dir, name));
+    std::fs::write(&code, script).expect("written");
+    std::fs::write(&said, Value::from(lines).to_string()).expect("written");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agent.schema.json");
+    run(format!("/usr/bin/python3 {code} {schema} {said}")).ok();
+    lines.len()
+}
+
+#[test]
+fn the_lines_of_the_documents_are_what_the_schema_says() {
+    let page = include_str!("../../../../docs/agent.md");
+    let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines: Vec<Value> =
+        blocks.flat_map(str::lines).map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(judged(&folder(), &lines) > 40);
 }
 
 fn kinds(told: &[Value]) -> Vec<&str> {
@@ -225,6 +278,7 @@ fn a_run_begins_at_its_time_is_watched_and_steered_and_holds_its_interfaces() {
     assert_eq!((&late["data"]["kind"], &late["code"]), (&json!("late"), &json!(-32_007)), "{late}");
     // Now the other one may, and it is stopped in an orderly way.
     let long = json!({ "kind": "send", "what": "ipv4/udp", "links": [{ "on": "tx0" }], "rate": "1kpps", "duration": "600s" });
+    assert!(judged(&folder(), &client.lines) > 15);
     let run = other.start(long);
     std::thread::sleep(Duration::from_millis(300));
     other.call("job.stop", json!({ "run": run }));
