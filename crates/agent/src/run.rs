@@ -214,10 +214,8 @@ impl Run {
 
     fn name_files(&self, value: &mut Value) {
         match value {
-            Value::String(text) => {
-                if self.names.iter().any(|file| text.contains(&file.real)) {
-                    *text = self.in_the_jobs_words(text);
-                }
+            Value::String(text) if self.names.iter().any(|file| text.contains(&file.real)) => {
+                *text = self.in_the_jobs_words(text);
             }
             Value::Array(values) => values.iter_mut().for_each(|value| self.name_files(value)),
             Value::Object(members) => members.values_mut().for_each(|value| self.name_files(value)),
