@@ -8,7 +8,8 @@ A run that fell short of what was asked is a result, not an error: its report ha
         NotTranslatable     a Scapy packet or a TRex profile has something that no program can stand for
       Refused               it would disturb somebody, and nobody consented
       PermissionDenied      this user may not do it: what to grant
-      EngineError           the kernel or an interface did not do it
+      EngineError           the kernel, an interface or a peer did not do it
+      Aborted               the run was aborted, and has no report
       AgentError            the child that carries out jobs
         AgentMissing        is not there
         AgentLost           ended, or does not answer
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .report import Report
 
 __all__ = [
+    "Aborted",
     "AgentError",
     "AgentLost",
     "AgentMismatch",
@@ -106,6 +108,10 @@ class PermissionDenied(NetdynoError):
 
 class EngineError(NetdynoError):
     """The kernel, an interface or a peer did not do what the job needs."""
+
+
+class Aborted(NetdynoError):
+    """The run was aborted by ``run.abort()``: there is no report, and nothing is left of it."""
 
 
 class AgentError(NetdynoError):
