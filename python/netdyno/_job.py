@@ -23,6 +23,10 @@ _APART = ("links", "plugin", "on", "measure")
 _LINKS = {"send": "", "replay": "", "trial": "bench.", "search": "bench."}
 
 
+class Frames(list):  # type: ignore[type-arg]
+    """Frames as bytes, which stand where captures do."""
+
+
 @dataclass
 class Job:
     """A job, ready to be started: `netdyno.job/1` as data, and the contents of the files that it names.
@@ -153,6 +157,9 @@ def _value(setting: _table.Setting, value: Any, job: Job) -> Any:
     """A value as the job has it."""
     if setting.path.split(".")[-1] == "what":
         return _what(value, job)
+    if isinstance(value, Frames):
+        job.contents["frames.pcap"] = capture(value)
+        return ["frames.pcap"]
     if setting.shape == "many":
         many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
         return [_one(setting, one) for one in many]
@@ -191,7 +198,7 @@ def _decimal(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     text = repr(value)
-    return f"{value:.12f}".rstrip("0").rstrip(".") if "e" in text else text.removesuffix(".0") if sys.version_info >= (3, 9) else text
+    return f"{value:.12f}".rstrip("0").rstrip(".") if "e" in text else text.removesuffix(".0")
 
 
 def _what(value: Any, job: Job) -> str:
