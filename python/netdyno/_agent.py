@@ -134,6 +134,7 @@ class Agent:
         self._closing = False
         self._pid = os.getpid()
         self._sudo = False
+        self._threads: list[threading.Thread] = []
         self._child: subprocess.Popen[bytes]
         command = self._command(program, list(grants), privileged, list(around))
         self._name = command[0] if not self._sudo else command[3]
@@ -152,7 +153,8 @@ class Agent:
         assert self._child.stdin and self._child.stdout and self._child.stderr
         self._to: IO[bytes] = self._child.stdin
         for of, what in ((self._read, "reads"), (self._listen, "hears")):
-            threading.Thread(target=of, name=f"netdyno-{what}-{self._child.pid}", daemon=True).start()
+            self._threads.append(threading.Thread(target=of, name=f"netdyno-{what}-{self._child.pid}", daemon=True))
+            self._threads[-1].start()
         try:
             self._hello()
         except BaseException:
@@ -207,6 +209,8 @@ class Agent:
 
     def _no_hello(self, error: AgentLost) -> NetdynoError:
         """Why it ended before it said hello."""
+        # Its last words may still be on their way.
+        self._threads[-1].join(1)
         said = self._words()
         status = self._child.poll()
         if self._sudo and "sudo" in said:

@@ -90,7 +90,7 @@ class _Model:
 
     def text(self, name: str) -> list[str]:
         of = self.defs[name]
-        base = "Spread" if name == "Distribution" else "Record"
+        base = "Percentiles" if name == "Distribution" else "Record"
         lines = [f"class {name}({base}):", *_closed(_doc(of.get("description", name), "    ")), ""]
         table = []
         for member, (is_, always) in self.members(of).items():
@@ -122,7 +122,7 @@ class _Model:
         body += ["for _class in _CLASSES.values():", "    _class._CLASSES = _CLASSES", ""]
         used = [name for name in ("Any",) if any(re.search(rf"\b{name}\b", line) for line in body)]
         imports = [f"from typing import {', '.join(used)}", ""] if used else []
-        record = "from ._record import Record, Rows, Spread"
+        record = "from ._record import Percentiles, Record, Rows"
         exported = ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
         return HEAD.format(about=about) + "\n".join([*imports, record, "", *exported, "", "", *body])
 

@@ -90,6 +90,11 @@ def build(kind: str, find: str | None, given: Mapping[str, Any]) -> Job:
             continue
         if name in rows:
             setting = rows[name]
+            if setting.shape == "flag" and isinstance(value, (bool, Mapping)) and _holds(rows, setting.path):
+                # A part of the job, which has settings of its own: `lab=True`, `lab={"dut": "router"}`.
+                if value is not False:
+                    _put(data, setting.path, {} if value is True else dict(value))
+                continue
             _put(data, setting.path, _value(setting, value, job))
         elif prefix is not None and name in ("on", "measure"):
             pass
@@ -112,6 +117,10 @@ def build(kind: str, find: str | None, given: Mapping[str, Any]) -> Job:
         if links:
             _put(data, f"{prefix}links", links)
     return job
+
+
+def _holds(rows: Mapping[str, _table.Setting], path: str) -> bool:
+    return any(setting.path.startswith(f"{path}.") for setting in rows.values())
 
 
 def _links(on: Any, measure: Any) -> list[dict[str, str]]:
@@ -206,7 +215,7 @@ def _what(value: Any, job: Job) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     stand_in = value if isinstance(value, Mapping) else translated(value)
     if isinstance(stand_in, Mapping):
         job.contents["scenario.yaml"] = json.dumps(dict(stand_in)).encode()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._record import Record, Rows
+from ._record import Percentiles, Record, Rows
 
 __all__ = [
     "Achieved",
@@ -1275,7 +1275,7 @@ class Difference(Record):
     }
 
 
-class Distribution(Record):
+class Distribution(Percentiles):
     """A summary of many values; the unit stands in the name of the member that holds it."""
 
     count: int

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 T = TypeVar("T", bound="Record")
 
@@ -50,6 +50,9 @@ class Record:
                 return kept[name]
             kind = type(self)
             members = kind._MEMBERS
+            if isinstance(getattr(kind, name, None), property):
+                # Its error is an AttributeError, for which this is called.
+                return getattr(kind, name).fget(self)
             if name not in members:
                 near = ", ".join(sorted(members))
                 raise AttributeError(f"{kind.__name__} has no member {name!r}; it has {near}")
@@ -126,10 +129,10 @@ class Rows(tuple, Generic[T]):  # type: ignore[type-arg]  # a tuple's own argume
         def __iter__(self) -> Iterator[T]: ...
 
         @overload
-        def __getitem__(self, index: int) -> T: ...
+        def __getitem__(self, index: SupportsIndex, /) -> T: ...
         @overload
-        def __getitem__(self, index: slice) -> tuple[T, ...]: ...
-        def __getitem__(self, index: Any) -> Any: ...
+        def __getitem__(self, index: slice, /) -> tuple[T, ...]: ...
+        def __getitem__(self, index: Any, /) -> Any: ...
 
     def columns(self) -> dict[str, list[Any]]:
         """The same by columns: a list for each member that any of the rows has, with None where it is left out."""
@@ -159,7 +162,7 @@ class Rows(tuple, Generic[T]):  # type: ignore[type-arg]  # a tuple's own argume
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-class Spread(Record):
+class Percentiles(Record):
     """What a distribution has besides its members."""
 
     __slots__ = ()

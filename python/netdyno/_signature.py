@@ -55,7 +55,8 @@ def arguments(kind: str) -> tuple[tuple[str, str, bool, str], ...]:
         for setting in _table.settings(kind, find):
             text = _table.worded(kind, find, setting.text)
             place = setting.by_place and kind != "endpoint-search"
-            found.setdefault(setting.argument, (setting.argument, _type(setting), place, text))
+            of = "bool | Mapping[str, Any]" if setting.path.split(".")[-1] == "lab" else _type(setting)
+            found.setdefault(setting.argument, (setting.argument, of, place, text))
             if "." in setting.path:
                 parts[setting.path.split(".", 1)[0]] = None
     for part in parts:
@@ -118,6 +119,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from ._agent import Program
+from ._job import Job
 from .report import Report
 
 _Path = str | PathLike[str]
@@ -129,6 +131,7 @@ __all__: list[str]
 
 VERBS: dict[str, str]
 
+def made(kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job: ...
 '''
 
 

@@ -71,7 +71,7 @@ class NetdynoError(Exception):
 
     def __str__(self) -> str:
         text = self.message
-        if self.setting is not None and self.setting not in text:
+        if self.setting is not None and not text.startswith(self.setting):
             text = f"{self.setting}: {text}"
         for more in (self.hint, self.remedy):
             if more and more not in text:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core, _model
 from ._record import Record, Rows
@@ -15,6 +15,8 @@ from .errors import NetdynoError, Short
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+T = TypeVar("T")
 
 __all__ = ["Comparison", "Figure", "NotMeasured", "Report", "compare", "read"]
 
@@ -178,7 +180,7 @@ class Report(_model.ReportData):
     def _line(self) -> str:
         return json.dumps(self._raw)
 
-    def _measured(self, found: Any, what: str, mend: str) -> Any:
+    def _measured(self, found: T | None, what: str, mend: str) -> T:
         if found is None:
             because = "; ".join(self.result.verdict.reasons)
             why = f" (the run: {because})" if because else ""
@@ -235,7 +237,8 @@ class Comparison(Record):
 
     def to_text(self) -> str:
         """As ``netdyno compare`` prints it."""
-        return str(self._kept.get(" text", self.to_json()))
+        # Where a setting is spoken of, it is an argument of `compare`.
+        return str(self._kept.get(" text", self.to_json())).replace("`.against`", "lists of them")
 
     def to_html(self) -> str:
         """The page with the plots, which opens offline."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import snapshot
+from . import snapshot as at
 from ._agent import Agent, Program
 from ._job import Job
 from .errors import NetdynoError, UsageError
@@ -247,12 +247,12 @@ class Run:
 
     # Watching.
 
-    def snapshot(self) -> snapshot.Snapshot | None:
+    def snapshot(self) -> at.Snapshot | None:
         """How it stands; None before there is anything to tell."""
         with self._changed:
-            return snapshot.of(self._snapshot, self._before) if self._snapshot is not None else None
+            return at.of(self._snapshot, self._before) if self._snapshot is not None else None
 
-    def snapshots(self, every: float = 0.1) -> Iterator[snapshot.Snapshot]:
+    def snapshots(self, every: float = 0.1) -> Iterator[at.Snapshot]:
         """How it stands, every so many seconds until it ends. Who comes late gets the newest; nothing waits for him."""
         seen, due, before = 0, time.monotonic(), None
         try:
@@ -264,7 +264,7 @@ class Run:
                     raw, number, over = self._snapshot, self._sequence, self._over
                 self._log()
                 if raw is not None and number != seen:
-                    yield snapshot.of(raw, before)
+                    yield at.of(raw, before)
                     seen, before, due = number, raw, time.monotonic() + every
                 if over:
                     return
@@ -318,10 +318,10 @@ class Run:
             raise
         return await loop.run_in_executor(None, self.wait)
 
-    def __aiter__(self) -> AsyncIterator[snapshot.Snapshot]:
+    def __aiter__(self) -> AsyncIterator[at.Snapshot]:
         return self._asnapshots()
 
-    async def _asnapshots(self) -> AsyncIterator[snapshot.Snapshot]:
+    async def _asnapshots(self) -> AsyncIterator[at.Snapshot]:
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
@@ -337,7 +337,7 @@ class Run:
                 with self._changed:
                     raw, number, over = self._snapshot, self._sequence, self._over
                 if raw is not None and number != seen:
-                    yield snapshot.of(raw, before)
+                    yield at.of(raw, before)
                     seen, before = number, raw
                     continue
                 if over:
@@ -451,7 +451,7 @@ def _display() -> Any:
     return display({"text/plain": "netdyno begins ..."}, raw=True, display_id=True)
 
 
-def _line(now: snapshot.Snapshot) -> str:
+def _line(now: at.Snapshot) -> str:
     """How a run stands, in a line."""
     parts = [f"{now.elapsed:7.1f} s"]
     if now.tx is not None:
