@@ -18,7 +18,7 @@ BIN := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages install uninstall clean
+.PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages wheel install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -76,6 +76,9 @@ packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with
 	$(if $(CROSS),@scripts/setup cross)
 	$(if $(CROSS),RUSTFLAGS="$$(scripts/build --flags | head -n 1)" CFLAGS="$$CFLAGS $$(scripts/build --flags | tail -n 1)" scripts/cross)
 	@ALSO="$(CROSS:%=$(TARGET)/%-unknown-linux-gnu/release/netdyno)" scripts/packages
+
+wheel: build ## pack the Python package, with the program in it, into target/wheels (MATURIN names maturin)
+	@scripts/wheel
 
 test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
 	@scripts/setup test
