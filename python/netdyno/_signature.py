@@ -78,7 +78,7 @@ def _type(setting: _table.Setting) -> str:
         one = "_Path"
     elif setting.unit == "s":
         one = "_Time"
-    elif setting.unit == "pps" or setting.number:
+    elif setting.unit == "pps" or setting.number or setting.value in ("SIZE", "SIZES", "SHARE", "PERCENT"):
         one = "str | float"
     else:
         one = "str"
