@@ -71,13 +71,15 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
 		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
 
-packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages; CROSS=aarch64 for that machine, too
+packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages, and a Python wheel into target/wheels; CROSS=aarch64 for that machine, too
 	@scripts/setup packages
 	$(if $(CROSS),@scripts/setup cross)
 	$(if $(CROSS),RUSTFLAGS="$$(scripts/build --flags | head -n 1)" CFLAGS="$$CFLAGS $$(scripts/build --flags | tail -n 1)" scripts/cross)
 	@ALSO="$(CROSS:%=$(TARGET)/%-unknown-linux-gnu/release/netdyno)" scripts/packages
+	@scripts/wheel
 
 wheel: build ## pack the Python package, with the program in it, into target/wheels (MATURIN names maturin)
+	@scripts/setup packages
 	@scripts/wheel
 
 test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels

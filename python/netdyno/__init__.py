@@ -13,6 +13,7 @@ has not got them. `craft`, `info`, `read` and `compare` need none. docs/python.m
 
 from . import errors
 from ._agent import Program
+from ._ask import sr
 from ._core import VERSION as __version__
 from ._job import Job
 from ._start import craft, edit, job, start
@@ -24,8 +25,12 @@ from ._verbs import (
     endpoint_search,
     endpoint_server,
     impair,
+    iperf3,
+    iperf3_server,
     live,
     measure,
+    netperf,
+    netserver,
     probe,
     reflect,
     replay,
@@ -33,7 +38,7 @@ from ._verbs import (
     send,
     trial,
 )
-from .captures import Info, info, read_frames
+from .captures import Info, info, read_frames, read_packets
 from .errors import (
     Aborted,
     AgentError,
@@ -89,17 +94,23 @@ __all__ = [
     "errors",
     "impair",
     "info",
+    "iperf3",
+    "iperf3_server",
     "job",
     "lab",
     "live",
     "measure",
+    "netperf",
+    "netserver",
     "probe",
     "read",
     "read_frames",
+    "read_packets",
     "reflect",
     "replay",
     "search",
     "send",
+    "sr",
     "start",
     "trial",
 ]

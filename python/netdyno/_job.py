@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import itertools
 import json
+import logging
 import os
 import re
 import struct
@@ -17,14 +19,23 @@ from typing import Any
 from . import _core, _table
 from .errors import UsageError
 
+LOG = logging.getLogger("netdyno")
+
+# Bytes of frames that are handed over, at most.
+MOST_BYTES = 1 << 30
 # What jobs have besides the settings of the table: where frames leave and arrive, and a plugin.
 _APART = ("links", "plugin", "on", "measure")
 # Kinds of jobs whose ports are a pair of interfaces, and where those stand in the job.
 _LINKS = {"send": "", "replay": "", "trial": "bench.", "search": "bench."}
 
 
-class Frames(list):  # type: ignore[type-arg]
+class Frames(list[bytes]):
     """Frames as bytes, which stand where captures do."""
+
+    times: list[int] | None = None
+    """When each was captured, in nanoseconds since 1970; None: they have no times of their own."""
+    reason: str | None = None
+    """Why the packet of Scapy that they were built of is no program."""
 
 
 @dataclass
@@ -166,9 +177,8 @@ def _value(setting: _table.Setting, value: Any, job: Job) -> Any:
     """A value as the job has it."""
     if setting.path.split(".")[-1] == "what":
         return _what(value, job)
-    if isinstance(value, Frames):
-        job.contents["frames.pcap"] = capture(value)
-        return ["frames.pcap"]
+    if setting.path == "captures":
+        return _captures(value, job)
     if setting.shape == "many":
         many = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
         return [_one(setting, one) for one in many]
@@ -180,6 +190,16 @@ def _value(setting: _table.Setting, value: Any, job: Job) -> Any:
             raise UsageError(f"{value!r} is neither True nor False", setting=setting.argument)
         return value
     return _one(setting, value)
+
+
+def _captures(given: Any, job: Job) -> list[str]:
+    """Names of files as they stand; what else is given is one capture: frames as bytes, or packets of Scapy with their times."""
+    many = given if isinstance(given, (list, tuple, Frames)) else [given]
+    if not isinstance(given, Frames) and all(isinstance(one, (str, os.PathLike)) for one in many):
+        return [os.fspath(one) for one in many]
+    frames = given if isinstance(given, Frames) else _source(given, timed=True)
+    job.contents["frames.pcap"] = capture(frames, frames.times)
+    return ["frames.pcap"]
 
 
 def _one(setting: _table.Setting, value: Any) -> Any:
@@ -226,45 +246,69 @@ def _what(value: Any, job: Job) -> str:
     )
 
 
-def translated(value: Any) -> Mapping[str, Any] | list[bytes]:
+def translated(value: Any) -> Mapping[str, Any] | Frames:
     """Packets as a scenario, or as the bytes of their frames. Scapy is imported by nobody but who made them."""
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return [bytes(value)]
-    if "scapy" in sys.modules:
-        from ._scapy import is_packet, translate
+    scapy = _scapy()
+    if scapy is not None and scapy.is_packet(value):
+        made: Mapping[str, Any] | Frames = scapy.translate(value)
+        if isinstance(made, Frames):
+            LOG.info("this is no packet program, and Scapy built %d frames: %s", len(made), made.reason)
+        return made
+    return _source(value)
 
-        if is_packet(value):
-            made: Mapping[str, Any] | list[bytes] = translate(value)
-            return made
-    if isinstance(value, Iterable):
-        frames: list[bytes] = []
-        for number, one in enumerate(value):
-            if isinstance(one, (bytes, bytearray, memoryview)):
-                frames.append(bytes(one))
-                continue
-            if "scapy" in sys.modules:
-                from ._scapy import is_packet
 
-                if is_packet(one):
-                    frames.append(bytes(one))
-                    continue
+def _scapy() -> Any:
+    """What knows Scapy, if anybody has imported Scapy."""
+    if "scapy" not in sys.modules:
+        return None
+    from . import _scapy as known
+
+    return known
+
+
+def _source(value: Any, *, timed: bool = False) -> Frames:
+    """Frames of bytes, of packets of Scapy, or of a list, a generator or a reader of these; with ``timed``, with the times of packets."""
+    frames, size, scapy = Frames(), 0, _scapy()
+    if isinstance(value, (bytes, bytearray, memoryview)) or (scapy is not None and scapy.is_packet(value)):
+        value = [value]
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        raise UsageError(
+            f"{type(value).__name__} is nothing that can be sent: give an expression ('ipv4/udp'), a scenario (a file's name or a dict),"
+            " a packet of Scapy, or frames as bytes",
+            setting="what",
+        )
+    times: list[int] | None = [] if timed else None
+    for number, one in enumerate(value):
+        if isinstance(one, (bytes, bytearray, memoryview)):
+            found, times = [bytes(one)], None
+        elif scapy is not None and scapy.is_source_item(one):
+            found = scapy.built(one)
+            if times is not None:
+                # A template has one time, and so have all packets that it stands for.
+                times += [scapy.time_of(one)] * len(found)
+        else:
             raise UsageError(f"item {number} is {type(one).__name__}: neither bytes nor a packet of Scapy", setting="what")
-        if not frames:
-            raise UsageError("no frame is in it", setting="what")
-        return frames
-    raise UsageError(
-        f"{type(value).__name__} is nothing that can be sent: give an expression ('ipv4/udp'), a scenario (a file's name or a dict),"
-        " a packet of Scapy, or frames as bytes",
-        setting="what",
-    )
+        frames += found
+        size += sum(map(len, found))
+        if size > MOST_BYTES:
+            raise UsageError(
+                f"the first {number + 1} items have more than {MOST_BYTES >> 30} GiB",
+                setting="what",
+                remedy="write a capture (wrpcap) and name it",
+            )
+    if not frames:
+        raise UsageError("no frame is in it", setting="what")
+    frames.times = times
+    return frames
 
 
-def capture(frames: Iterable[bytes]) -> bytes:
-    """Frames as a capture (pcap, nanoseconds, Ethernet), a microsecond apart."""
+def capture(frames: Iterable[bytes], times: Iterable[int] | None = None) -> bytes:
+    """Frames as a capture (pcap, nanoseconds, Ethernet), at their times or a microsecond apart."""
     begin = time.time_ns()
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)]
-    for number, frame in enumerate(frames):
-        at = begin + number * 1000
+    for number, (frame, at) in enumerate(zip(frames, itertools.count(begin, 1000) if times is None else times)):
+        if len(frame) > 262_144:
+            raise UsageError(f"frame {number} has {len(frame)} bytes; a capture holds frames of up to 262144", setting="what")
         parts.append(struct.pack("<IIII", at // 1_000_000_000, at % 1_000_000_000, len(frame), len(frame)))
         parts.append(frame)
     return b"".join(parts)

@@ -1173,13 +1173,15 @@ class CountersDifference(Record):
 class Datagrams(Record):
     """What became of datagrams."""
 
-    dropped_by_receiver: int
+    dropped_by_receiver: int | None
     """Lost datagrams that reached the receiver's host and found no room in its socket: no loss of the network. Where its
-    kernel joins datagrams (UDP_GRO) it counts several as one: there were as many at least."""
-    duplicated: int
-    """Datagrams that arrived again."""
-    jitter_ns: int
-    """Interarrival jitter (RFC 3550, 6.4.1)."""
+    kernel joins datagrams (UDP_GRO) it counts several as one: there were as many at least. Left out where the end that
+    received cannot be asked (a server of iperf3's or netperf's protocol)."""
+    duplicated: int | None
+    """Datagrams that arrived again. Left out where the result does not tell them apart: there each may hide a datagram that
+    was lost."""
+    jitter_ns: int | None
+    """Interarrival jitter (RFC 3550, 6.4.1). Left out where it is not measured (netperf's protocol)."""
     loss_ratio: float
     """Lost datagrams over those sent (0 to 1)."""
     lost: int
@@ -1188,10 +1190,10 @@ class Datagrams(Record):
     """Datagrams that were received, duplicates among them."""
     received_per_second: float
     """Datagrams received per second."""
-    refused_by_sender: int
-    """Refused by the sender's own host (ENOBUFS): not among those sent."""
-    reordered: int
-    """Arrived after one that was sent later."""
+    refused_by_sender: int | None
+    """Refused by the sender's own host (ENOBUFS): not among those sent. Left out where the end that sent cannot be asked."""
+    reordered: int | None
+    """Arrived after one that was sent later. Left out where the end that received cannot be asked."""
     sent: int
     """Handed to the sender's kernel in the measured time, by the time that each has in it."""
     size_bytes: int
@@ -1342,7 +1344,7 @@ class End(Record):
     peak_core_ratio: float | None
     """Use of the busiest processor."""
     process_cores: float | None
-    """Used by netdyno's process alone, in cores: without interrupts."""
+    """Used by the process of this end's program alone, in cores: without interrupts."""
     program: str | None
     """Version of netdyno at this end."""
     receive_buffer_bytes: int | None

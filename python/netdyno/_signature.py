@@ -26,6 +26,10 @@ _ABOUT = {
     "endpoint": "Streams and transactions over this host's TCP and UDP, against a netdyno server.",
     "endpoint-server": "The far end of endpoint tests.",
     "endpoint-search": "Finds the smallest socket buffer, or the highest rate of transactions, between two endpoints.",
+    "iperf3": "Tests with a server of iperf3's protocol.",
+    "iperf3-server": "A server of iperf3's protocol.",
+    "netperf": "Tests with a server of netperf's protocol.",
+    "netserver": "A server of netperf's protocol.",
     "trial": "Tries one load, and whether the device keeps to a goal.",
     "search": "Finds what a device can do.",
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from . import _core
 from ._record import Record
 
-__all__ = ["Info", "info", "read_frames"]
+__all__ = ["Info", "info", "read_frames", "read_packets"]
 
 
 class Info(Record):
@@ -49,3 +50,16 @@ def info(path: str | os.PathLike[str], *, skip_corrupt: bool = False) -> Info:
 def read_frames(path: str | os.PathLike[str], *, limit: int = 1_000_000, skip_corrupt: bool = False) -> list[tuple[int, bytes]]:
     """The frames of a capture, at most ``limit``: when each was captured, in nanoseconds since 1970, and its bytes."""
     return _core.frames(os.fspath(path), limit, skip_corrupt)
+
+
+def read_packets(path: str | os.PathLike[str], *, limit: int = 1_000_000, skip_corrupt: bool = False) -> list[Any]:
+    """The frames of a capture as packets of Scapy, with their times; Scapy is imported now, and not before."""
+    from scapy.layers.l2 import Ether  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    from scapy.utils import EDecimal  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    packets = []
+    for at, frame in read_frames(path, limit=limit, skip_corrupt=skip_corrupt):
+        packet = Ether(frame)
+        packet.time = EDecimal(at) / 1_000_000_000
+        packets.append(packet)
+    return packets

@@ -36,7 +36,7 @@ _ORDERLY = 30.0
 _NOTES = 1024
 
 # Kinds of jobs that need no rights by themselves.
-_UNPRIVILEGED = ("endpoint", "endpoint-server", "endpoint-search", "collect")
+_UNPRIVILEGED = ("endpoint", "endpoint-server", "endpoint-search", "collect", "iperf3", "iperf3-server", "netperf", "netserver")
 
 
 class Note(dict):  # type: ignore[type-arg]
