@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _core, _table
-from .errors import UsageError
+from .errors import NetdynoError, UsageError
 
+Error = TypeVar("Error", bound=NetdynoError)
 LOG = logging.getLogger("netdyno")
 
 # Bytes of frames that are handed over, at most.
@@ -75,7 +76,7 @@ class Job:
         asked: dict[str, Any] = json.loads(asks)
         return asked
 
-    def worded(self, error: UsageError) -> UsageError:
+    def worded(self, error: Error) -> Error:
         """An error that names arguments instead of paths in the job."""
         setting = error.setting
         if setting is not None:
@@ -83,6 +84,8 @@ class Job:
             named = _table.by_path(self.kind, self.find, path)
             setting = named.argument if named else path
         error.message = _table.worded(self.kind, self.find, error.message)
+        if error.remedy is not None:
+            error.remedy = _table.worded(self.kind, self.find, error.remedy)
         error.args = (error.message,)
         error.setting = setting
         return error

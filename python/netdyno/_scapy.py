@@ -37,7 +37,7 @@ SOURCE = "02:00:00:00:00:01"
 #: A field whose values follow no law is built so many times at most.
 MOST_ITEMS = 4096
 #: Packets that are enumerated, at most.
-MOST_PACKETS = 1_000_000
+MOST_PACKETS = 100_000
 #: A template with random values that no law describes is built so many times.
 SAMPLES = 4096
 #: Characters of an expression that a scenario takes, and fields of a frame.

@@ -357,7 +357,7 @@ class Run:
             raise self._worded(error) from None
 
     def _worded(self, error: NetdynoError) -> NetdynoError:
-        return self.job.worded(error) if isinstance(error, UsageError) else error
+        return self.job.worded(error)
 
     def _told(self, method: str, params: dict[str, Any]) -> None:
         """What the child tells, in its thread."""
