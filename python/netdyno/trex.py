@@ -490,7 +490,8 @@ class _Engine:
         text = self._text(command.name, law, bits, part, command.add if exact else None)
         place = offset * 8 + 8 * size - low - bits
         where = f"{place // 8}.{place % 8}" if place % 8 else str(place // 8)
-        every = f" every={law.every}" if law.every > 1 and law.chance is None else ""
+        # (A value alone does not vary.)
+        every = f" every={law.every}" if law.every > 1 and law.chance is None and not text.isdigit() else ""
         self.fields.append(f"field({where}, {bits}, {text}{every})")
 
     @staticmethod

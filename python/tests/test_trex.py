@@ -173,7 +173,7 @@ def programs(draw):
 TALLY = {"compiled": 0, "refused": 0}
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def frames_are_the_engines(commands):
     try:
@@ -189,7 +189,7 @@ def frames_are_the_engines(commands):
 def test_frames_of_a_profile_are_those_of_the_field_engine():
     TALLY.update(compiled=0, refused=0)
     frames_are_the_engines()
-    assert TALLY["compiled"] > 300, TALLY
+    assert TALLY["compiled"] > 110, TALLY
 
 
 PROFILE = """
