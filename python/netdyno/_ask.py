@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
-from . import _job, _verbs
+from . import _job, _start, _verbs
 from ._agent import Program
 from .captures import read_packets
-from .errors import UsageError
+from .errors import Short, UsageError
 
 __all__ = ["pairs", "sr"]
 
@@ -19,7 +19,6 @@ def sr(
     packets: Any,
     *,
     on: str,
-    timeout: float = 1.0,
     rate: str | float | None = None,
     multi: bool = False,
     program: Program | None = None,
@@ -27,8 +26,9 @@ def sr(
     """Sends packets of Scapy once each and pairs what comes back with them, as Scapy's ``srp`` does.
 
     Returns two of Scapy's lists: of pairs (packet, answer), and of packets without an answer. What is an answer, Scapy's own
-    ``answers()`` says. Packets leave and answers arrive by ``on``; ``timeout`` is how long answers are waited for after the last packet.
-    With ``multi``, all answers to a packet count, else the first. Answers have the times when they arrived.
+    ``answers()`` says. Packets leave and answers arrive by ``on``, and this host's own stack gets all that it would get anyway. Answers
+    are waited for until none has come for 200 ms, and for two seconds after the last packet at most. With ``multi``, all answers to a
+    packet count, else the first. Answers have the times when they arrived.
 
     packets: a template, or a list or generator of packets.
     on: the interface (IFACE, or IFACE@NAMESPACE).
@@ -42,8 +42,12 @@ def sr(
         file = os.path.join(folder, "answers.pcapng")
         what = packets if scapy.is_packet(packets) else asked
         # A signature would be no part of what was asked.
-        given = {"on": on, "measure": on, "capture": file, "drain": timeout, "sign": False, "rate": 10_000 if rate is None else rate}
-        _verbs.send(what, count=len(asked), program=program, **given).raise_for_status()
+        given = {"on": on, "measure": on, "capture": file, "sign": "never", "pass_": True, "rate": 10_000 if rate is None else rate}
+        job = _verbs.made("send", (what,), {**given, "count": len(asked)})
+        with _start.begin(job, program, ((on,), {})) as run:
+            report = run.wait()
+        if report.tx.frames < len(asked):
+            raise Short(report)
         answers = read_packets(file)
     return pairs(asked, answers, multi=multi)
 
@@ -56,7 +60,8 @@ def pairs(asked: Iterable[Any], answers: Iterable[Any], *, multi: bool = False) 
     asked = list(asked)
     for packet in asked:
         waiting.setdefault(packet.hashret(), []).append(packet)
-    answered, done = [], set()
+    answered: list[Any] = []
+    done = set()
     for answer in answers:
         of = waiting.get(answer.hashret(), [])
         for place, packet in enumerate(of):

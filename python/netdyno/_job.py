@@ -199,7 +199,7 @@ def _captures(given: Any, job: Job) -> list[str]:
     """Names of files as they stand; what else is given is one capture: frames as bytes, or packets of Scapy with their times."""
     many = given if isinstance(given, (list, tuple, Frames)) else [given]
     if not isinstance(given, Frames) and all(isinstance(one, (str, os.PathLike)) for one in many):
-        return [os.fspath(one) for one in many]
+        return [str(os.fspath(one)) for one in many]
     frames = given if isinstance(given, Frames) else _source(given, timed=True)
     job.contents["frames.pcap"] = capture(frames, frames.times)
     return ["frames.pcap"]

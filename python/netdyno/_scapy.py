@@ -105,7 +105,7 @@ class _Run(NamedTuple):
 
     start: int
     step: int
-    count: int
+    count: int  # type: ignore[assignment]  # (a tuple's own method of that name is of no use here)
     make: Callable[[int], Any]
 
     def at(self, index: int) -> Any:
@@ -321,8 +321,8 @@ def _one_of(items: Sequence[Any]) -> _Chance:
 
 
 def _listed(items: list[Any], form: str) -> _Chance:
-    numbers = [_number_of(item) for item in items]
-    if any(number is None for number in numbers):
+    numbers = [number for number in map(_number_of, items) if number is not None]
+    if len(numbers) < len(items):
         raise _NoProgram(f"a random choice of values such as {items[0]!r}, which are no numbers or addresses")
     low = min(range(len(items)), key=lambda i: numbers[i])
     high = max(range(len(items)), key=lambda i: (numbers[low] ^ numbers[i]).bit_length())
@@ -516,7 +516,7 @@ class _Sum(NamedTuple):
         more += "" if self.protocol is None else f", protocol={self.protocol}"
         return f"checksum({self.offset}, {covered}{more}{f', add={self.add}' if self.add else ''})"
 
-    def total(self, frame: bytes) -> int:
+    def total(self, frame: bytes | bytearray) -> int:
         end = len(frame) if self.end is None else self.end
         total = _words(frame[self.start : end]) + self.add
         if self.pseudo is not None:
@@ -533,7 +533,7 @@ class _Sum(NamedTuple):
         frame[self.offset : self.offset + 2] = value.to_bytes(2, "big")
 
 
-def _words(part: bytes) -> int:
+def _words(part: bytes | bytearray) -> int:
     return sum(part[0::2]) * 256 + sum(part[1::2])
 
 
@@ -541,6 +541,26 @@ def _folded(total: int) -> int:
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return total
+
+
+class _Listed:
+    """Values in turn."""
+
+    def __init__(self, items: list[int]) -> None:
+        self.items = items
+
+    def __call__(self, index: int) -> int:
+        return self.items[index % len(self.items)]
+
+
+class _Drawn:
+    """Values of chance."""
+
+    def __init__(self, law: _Law) -> None:
+        self.law = law
+
+    def __call__(self, _: int) -> int:
+        return self.law.draw()
 
 
 class _Program:
@@ -738,7 +758,7 @@ class _Program:
                 end += 1
             items = [int.from_bytes(frame[at:end], "big") for frame in frames]
             self.fields.append(_Field((self.length - end) * 8, (end - at) * 8, f"[{', '.join(map(str, items))}]",
-                                      dimension.every, lambda i, items=items: items[i % len(items)], dimension))
+                                      dimension.every, _Listed(items), dimension))
             at = end
 
     def _move_by_chance(self, dimension: _Dimension, chance: _Chance) -> None:
@@ -755,7 +775,7 @@ class _Program:
         if low < 0 or moved != expected << low:
             raise _NoProgram(f"the random {key[1]} does not stand in the frame as it is")
         for law in chance.laws:
-            self.fields.append(_Field(low + law.low, law.bits, law.text, 1, lambda _, law=law: law.draw(), dimension))
+            self.fields.append(_Field(low + law.low, law.bits, law.text, 1, _Drawn(law), dimension))
 
     # -- lengths and checksums
 
@@ -974,7 +994,7 @@ def count(packet: Any) -> int:
     return _Template(_framed(packet)).count
 
 
-def translate(obj: Any, limit: int = MOST_PACKETS, *, samples: int = SAMPLES) -> Union[dict, Frames]:
+def translate(obj: Any, limit: int = MOST_PACKETS, *, samples: int = SAMPLES) -> Union[dict[str, Any], Frames]:
     """A template of Scapy becomes a scenario (as ``netdyno send FILE`` reads it) with one stream.
 
     What cannot be a program becomes `Frames` that Scapy built, ``limit`` of them at most.

@@ -38,7 +38,7 @@ class STLVmFlowVar:
     """A variable: a value for each packet, from ``min_value`` to ``max_value`` or out of a list."""
 
     def __init__(self, name: str, init_value: Any = None, min_value: Any = 0, max_value: Any = 255, size: int = 4, step: int = 1,
-                 op: str = "inc", value_list: Optional[list] = None, split_to_cores: bool = True, next_var: Optional[str] = None) -> None:
+                 op: str = "inc", value_list: Optional[list[Any]] = None, split_to_cores: bool = True, next_var: Optional[str] = None) -> None:
         if op not in ("inc", "dec", "random"):
             raise STLError(f"variable {name}: op is inc, dec or random, not {op!r}")
         if size not in (1, 2, 4, 8):
@@ -127,7 +127,7 @@ class STLVmTrimPktSize:
 class STLScVmRaw:
     """A list of instructions."""
 
-    def __init__(self, list_of_commands: Optional[list] = None, cache_size: Optional[int] = None) -> None:
+    def __init__(self, list_of_commands: Optional[list[Any]] = None, cache_size: Optional[int] = None) -> None:
         self.commands: list[Any] = []
         self.cache_size = cache_size
         for command in list_of_commands or []:
@@ -195,10 +195,12 @@ class _Mode:
     """How fast."""
 
     def __init__(self, pps: Any = None, bps_L1: Any = None, bps_L2: Any = None, percentage: Any = None) -> None:
-        given = [(unit, value) for unit, value in
+        given: list[tuple[str, Any]] = [(unit, value) for unit, value in
                  (("pps", pps), ("bps-l1", bps_L1), ("bps", bps_L2), ("%", percentage)) if value is not None]
         if len(given) > 1:
             raise STLError("a mode takes one of pps, bps_L1, bps_L2 and percentage")
+        self.unit: str
+        self.value: Any
         self.unit, self.value = given[0] if given else ("pps", 1)
 
 
@@ -251,7 +253,7 @@ class STLProfile:
     def __init__(self, streams: Any = None) -> None:
         self.streams = [streams] if isinstance(streams, STLStream) else list(streams or [])
 
-    def get_streams(self) -> list:
+    def get_streams(self) -> list[Any]:
         return self.streams
 
     @staticmethod

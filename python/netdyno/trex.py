@@ -45,8 +45,8 @@ class _NoLaw(Exception):
     """Why a variable is no law."""
 
 
-def load(path: Union[str, os.PathLike], *, direction: int = 0, tunables: Union[Mapping[str, Any], Sequence[str], None] = None,
-         port_id: int = 0) -> dict:
+def load(path: Union[str, os.PathLike[str]], *, direction: int = 0, tunables: Union[Mapping[str, Any], Sequence[str], None] = None,
+         port_id: int = 0) -> dict[str, Any]:
     """The scenario of a profile.
 
     ``tunables`` are what TRex's console takes after ``-t``: names with values, or the words of a command line. ``direction`` is 0 for
@@ -101,7 +101,7 @@ def _stand_in(path: Path) -> Iterator[None]:
     made: dict[str, types.ModuleType] = {}
     for name in _PACKAGES:
         made[name] = types.ModuleType(name)
-        made[name].__path__ = []  # type: ignore[attr-defined]
+        made[name].__path__ = []
     for name in _MODULES:
         made[name] = types.ModuleType(name)
         made[name].__dict__.update(api)
@@ -133,7 +133,7 @@ def _hlt(**_: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def scenario(streams: Any, *, name: str = "profile", folder: Union[str, os.PathLike] = ".") -> dict:
+def scenario(streams: Any, *, name: str = "profile", folder: Union[str, os.PathLike[str]] = ".") -> dict[str, Any]:
     """The scenario of streams that were made with the stand-in's classes."""
     listed = [streams] if isinstance(streams, STLStream) else list(streams or [])
     listed = [stream for stream in listed if stream.enabled]
@@ -157,7 +157,7 @@ def scenario(streams: Any, *, name: str = "profile", folder: Union[str, os.PathL
     return {"name": name, "streams": made}
 
 
-def _chains(streams: list, names: list[str]) -> dict[str, str]:
+def _chains(streams: list[Any], names: list[str]) -> dict[str, str]:
     """Which stream each is started by."""
     by: dict[str, str] = {}
     for name, stream in zip(names, streams):
@@ -288,7 +288,7 @@ def _first_of(path: Path) -> bytes:
     reader = getattr(importlib.import_module("scapy.utils"), "RawPcapReader")
     try:
         with reader(str(path)) as capture:
-            return next(iter(capture))[0]
+            return bytes(next(iter(capture))[0])
     except (OSError, StopIteration) as error:
         raise _NoLaw(f"{path} has no packet: {error}") from None
 
@@ -326,7 +326,7 @@ class _Engine:
             law = self._law(name)
             if law.chance is not None and uses > 1:
                 drawn = _drawn(law.chance, 0, _DRAWN)
-                self.laws[name] = law._replace(period=len(drawn), at=lambda k, drawn=drawn: drawn[k % len(drawn)], chance=None)
+                self.laws[name] = law._replace(period=len(drawn), at=_scapy._Listed(drawn), chance=None)
         for command in self.commands:
             self._command(command)
         return self._written()
@@ -378,8 +378,8 @@ class _Engine:
         if variable.values is not None:
             values = variable.values
             if variable.op == "random":
-                drawn = random.Random(0)
-                items = [drawn.choice(values) for _ in range(_DRAWN)]
+                source = random.Random(0)
+                items = [source.choice(values) for _ in range(_DRAWN)]
                 return _Law(variable.size, every, _DRAWN, lambda k: items[k % _DRAWN], None, None)
             turn = values[::-1] if variable.op == "dec" else values
             count = len(turn)
