@@ -95,13 +95,14 @@ def settings(kind: str, find: str | None = None) -> tuple[Setting, ...]:
 
 
 def worded(kind: str, find: str | None, text: str) -> str:
-    """A message with settings called as their arguments are: "`.rate`" as "`rate=`"."""
+    """A message with settings called as their arguments are: "`.rate`" as "`rate=`", "`.rate: top`" as "`rate='top'`"."""
 
     def argument(match: re.Match[str]) -> str:
         named = by_path(kind, find, match[1])
-        return f"`{named.argument}=`" if named else match[0]
+        value = "" if match[2] is None else "True" if match[2] == "true" else repr(match[2])
+        return f"`{named.argument}={value}`" if named else match[0]
 
-    return re.sub(r"`\.([a-z][\w.\[\]-]*)`", argument, text)
+    return re.sub(r"`\.([a-z][\w.\[\]-]*)(?:: ([^`]+))?`", argument, text)
 
 
 def by_path(kind: str, find: str | None, path: str) -> Setting | None:
