@@ -99,8 +99,9 @@ def worded(kind: str, find: str | None, text: str) -> str:
 
     def argument(match: re.Match[str]) -> str:
         named = by_path(kind, find, match[1])
+        name = named.argument if named else match[1] if match[1] in ("on", "measure", "links") else None
         value = "" if match[2] is None else "True" if match[2] == "true" else repr(match[2])
-        return f"`{named.argument}={value}`" if named else match[0]
+        return f"`{name}={value}`" if name else match[0]
 
     return re.sub(r"`\.([a-z][\w.\[\]-]*)(?:: ([^`]+))?`", argument, text)
 

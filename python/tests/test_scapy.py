@@ -77,12 +77,9 @@ LOAD = st.one_of(
 
 @st.composite
 def layer(draw, kind, **fields):
-    given = {}
-    for name, strategy in fields.items():
-        value = draw(maybe(strategy))
-        if value is not None:
-            given[name] = value
-    return kind(**given)
+    """Some of the fields are set, the others left to Scapy."""
+    chosen = draw(st.lists(st.sampled_from(sorted(fields)), unique=True, max_size=min(4, len(fields))))
+    return kind(**{name: draw(fields[name]) for name in sorted(chosen)})
 
 
 ETHER = st.builds(lambda more: sc.Ether(**{**MAC, **more}), st.fixed_dictionaries({}, optional={"type": st.just(0x88B5)}))
@@ -164,7 +161,7 @@ def templates(draw):
 
 
 # So many packets of what is no program are built here: Scapy builds some thousands a second.
-BOUND = 300
+BOUND = 100
 TALLY = {"program": 0, "built": 0}
 
 
@@ -206,7 +203,7 @@ def test_what_netdyno_makes_of_a_template_is_what_scapy_makes_of_it():
     TALLY.update(program=0, built=0)
     frames_are_scapys()
     # Else this would compare Scapy with Scapy.
-    assert TALLY["program"] > 0.85 * EXAMPLES, TALLY
+    assert TALLY["program"] > 0.8 * EXAMPLES, TALLY
 
 
 # Random values: of each frame the fields are read by Scapy, put into the template as fixed values, and built by Scapy.
