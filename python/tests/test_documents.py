@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -25,7 +26,13 @@ def test_blocks_and_examples_have_the_types_of_the_package(tmp_path):
     file = tmp_path / "page.py"
     file.write_text("\n".join(BLOCKS))
     mypy = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "python/pyproject.toml"), "--cache-dir", str(tmp_path / "cache")]
-    examples = sorted(map(str, (ROOT / "examples/python").glob("*.py")))
+    notebooks = [json.loads(path.read_text()) for path in sorted((ROOT / "examples/python").glob("*.ipynb"))]
+    assert notebooks
+    for number, notebook in enumerate(notebooks):
+        cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        (tmp_path / f"notebook{number}.py").write_text("\n".join(cells))
+    examples = [*map(str, tmp_path.glob("notebook*.py"))]
+    examples += sorted(map(str, (ROOT / "examples/python").glob("*.py")))
     for of in ([str(file)], examples):
         done = subprocess.run([*mypy, *of], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -86,7 +86,9 @@ fn frames<'py>(py: Python<'py>, program: &Program, first: u64, count: u64) -> Py
             made.append(PyBytes::new(py, frame))?;
         }
         if bytes > MOST_BYTES {
-            return Err(bad("these frames take more than 4 GiB of memory: craft fewer at a time (first=, count=), or into a file with `netdyno craft -w`"));
+            return Err(bad(
+                "these frames take more than 4 GiB of memory: craft fewer at a time (first=, count=), or into a file with `netdyno craft -w`",
+            ));
         }
         // Ctrl-C ends even this.
         py.check_signals()?;

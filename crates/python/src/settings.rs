@@ -121,9 +121,7 @@ pub(crate) fn check(py: Python<'_>, job: &str) -> PyResult<(String, String)> {
     let value: Value =
         serde_json::from_str(job).map_err(|error| usage(py, &error.to_string(), Place::default()))?;
     let file = File::of(value).map_err(|error| match &error {
-        BadFile::Member { path, what } => {
-            usage(py, what, Place { setting: Some(path), ..Place::default() })
-        }
+        BadFile::Member { path, what } => usage(py, what, Place { setting: Some(path), ..Place::default() }),
         BadFile::Yaml(_) => usage(py, &error.to_string(), Place::default()),
     })?;
     let Some(job) = file.jobs.into_iter().next() else {
