@@ -13,9 +13,10 @@ from typing import Any, Optional, Union
 from .errors import NotTranslatable
 
 __all__ = [
-    "CTRexVmInsFixHwCs", "STLError", "STLFlowLatencyStats", "STLFlowStats", "STLPktBuilder", "STLProfile", "STLScVmRaw", "STLStream",
+    "CTRexVmInsFixHwCs", "STLError", "STLFlowLatencyStats", "STLFlowStats", "STLPktBuilder", "STLProfile", "STLScVmRaw", "STLStream", "STLTaggedPktGroup", "STLTaggedPktGroup",
     "STLTXCont", "STLTXMultiBurst", "STLTXSingleBurst", "STLTypeError", "STLVM", "STLVmFixChecksumHw", "STLVmFixIcmpv6", "STLVmFixIpv4",
     "STLVmFlowVar", "STLVmFlowVarRepeatableRandom", "STLVmTrimPktSize", "STLVmTupleGen", "STLVmWrFlowVar", "STLVmWrMaskFlowVar",
+    "ipv4_str_to_num", "is_valid_ipv4_ret",
 ]
 
 
@@ -31,6 +32,16 @@ def number(value: Union[int, str]) -> int:
     return int(ipaddress.IPv4Address(value)) if isinstance(value, str) else int(value)
 
 
+def ipv4_str_to_num(text: Union[bytes, str]) -> int:
+    """An IPv4 address of four bytes, or as text, as a number."""
+    return int.from_bytes(text, "big") if isinstance(text, bytes) else int(ipaddress.IPv4Address(text))
+
+
+def is_valid_ipv4_ret(text: str) -> bytes:
+    """The four bytes of an IPv4 address."""
+    return ipaddress.IPv4Address(text).packed
+
+
 # -- the field engine
 
 
@@ -44,6 +55,9 @@ class STLVmFlowVar:
         if size not in (1, 2, 4, 8):
             raise STLError(f"variable {name}: size is 1, 2, 4 or 8 bytes, not {size!r}")
         self.name, self.size, self.op, self.next_var = name, size, op, next_var
+        if value_list is not None:
+            # A list has no least and greatest; some profiles say so.
+            min_value, max_value, init_value = 0, 0, None
         self.min, self.max, self.step = number(min_value), number(max_value), number(step)
         self.values = None if value_list is None else [number(value) for value in value_list]
         first = self.max if op == "dec" else self.min
@@ -233,6 +247,13 @@ class STLFlowStats:
 
 class STLFlowLatencyStats(STLFlowStats):
     """Latency is measured of each stream here."""
+
+
+class STLTaggedPktGroup(STLFlowStats):
+    """Packets are told apart by tags there; each stream is measured here."""
+
+    def __init__(self, tpgid: int, **_: Any) -> None:
+        super().__init__(tpgid)
 
 
 class STLStream:

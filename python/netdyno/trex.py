@@ -13,6 +13,7 @@ installed, because profiles are written with it.
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import importlib
 import os
@@ -36,7 +37,7 @@ __all__ = ["load", "scenario"]
 _MOST_VALUES = 1 << 18
 _MOST_RUNS = 2000
 #: A random variable that stands in several places is so many drawn values, so that the places agree.
-_DRAWN = 4096
+_DRAWN = 2000
 _PACKAGES = ("trex", "trex.stl", "trex_stl_lib")
 _MODULES = ("trex.stl.api", "trex_stl_lib.api")
 
@@ -97,7 +98,8 @@ def _stand_in(path: Path) -> Iterator[None]:
         raise UsageError("profiles of TRex are written with Scapy, which is not installed", remedy="pip install scapy") from error
     api = {name: value for name, value in vars(scapy).items() if not name.startswith("_")}
     api.update({name: getattr(_trexapi, name) for name in _trexapi.__all__})
-    api.update(os=os, sys=sys, random=random)
+    # What TRex's own module happens to bring along.
+    api.update(binascii=binascii, os=os, sys=sys, random=random)
     made: dict[str, types.ModuleType] = {}
     for name in _PACKAGES:
         made[name] = types.ModuleType(name)
@@ -307,6 +309,8 @@ class _Engine:
         self.packet, self.commands = packet, commands
         self.laws: dict[str, _Law] = {}
         self.fields: list[str] = []
+        #: Of each its first bit and how many.
+        self.written: list[tuple[int, int]] = []
         self.sums: list[tuple[int, str, range]] = []
         self.sizes: Optional[_Law] = None
         self.trimmed: Optional[str] = None
@@ -470,6 +474,7 @@ class _Engine:
             if size != 2 or wanted != mask or shift or not command.big or command.add > 0:
                 raise _NoLaw("the packet's size is written other than as a 16-bit length")
             self.fields.append(f"length({offset}, {-command.add})")
+            self.written.append((offset * 8, 16))
             return
         if wanted == 0:
             return
@@ -492,7 +497,16 @@ class _Engine:
         where = f"{place // 8}.{place % 8}" if place % 8 else str(place // 8)
         # (A value alone does not vary.)
         every = f" every={law.every}" if law.every > 1 and law.chance is None and not text.isdigit() else ""
+        # What was written to the same bits before does not count.
+        begin = place
+        self.fields = [field for field, written in zip(self.fields, self.written) if not self._covers(begin, bits, written)]
+        self.written = [written for written in self.written if not self._covers(begin, bits, written)]
         self.fields.append(f"field({where}, {bits}, {text}{every})")
+        self.written.append((begin, bits))
+
+    @staticmethod
+    def _covers(begin: int, bits: int, other: tuple[int, int]) -> bool:
+        return begin <= other[0] and other[0] + other[1] <= begin + bits
 
     @staticmethod
     def _text(name: str, law: _Law, bits: int, part: Callable[[int], int], add: Optional[int]) -> str:

@@ -166,6 +166,10 @@ def programs(draw):
         commands.append(draw(variables("m", 2)))
         low, bits = draw(st.integers(0, 8)), draw(st.integers(1, 8))
         writes.append(api.STLVmWrMaskFlowVar("m", 56, 2, ((1 << bits) - 1) << low, draw(st.sampled_from([low, 0, -1]))))
+    if writes and draw(st.integers(0, 3)) == 0:
+        # What is written last stands there.
+        commands.append(draw(variables("again", 2)))
+        writes.append(api.STLVmWrFlowVar("again", "IP.id"))
     fix = draw(st.sampled_from([None, api.STLVmFixIpv4("IP"), api.STLVmFixChecksumHw("IP", "UDP", api.CTRexVmInsFixHwCs.L4_TYPE_UDP)]))
     return [*commands, *writes, *([] if fix is None else [fix])]
 
