@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
-from . import _scapy, _trexapi
+from . import _scapy, _trexapi, _trexhlt
 from ._trexapi import (
     CTRexVmInsFixHwCs, STLPktBuilder, STLProfile, STLStream, STLTXMultiBurst, STLTXSingleBurst, STLVmFixChecksumHw, STLVmFixIcmpv6,
     STLVmFixIpv4, STLVmFlowVar, STLVmFlowVarRepeatableRandom, STLVmTrimPktSize, STLVmTupleGen, STLVmWrFlowVar, STLVmWrMaskFlowVar,
@@ -108,7 +108,7 @@ def _stand_in(path: Path) -> Iterator[None]:
         made[name] = types.ModuleType(name)
         made[name].__dict__.update(api)
     hlt = types.ModuleType("trex.stl.trex_stl_hltapi")
-    hlt.__dict__.update(api, STLHltStream=_hlt)
+    hlt.__dict__.update(api, STLHltStream=_trexhlt.STLHltStream)
     made["trex.stl.trex_stl_hltapi"] = hlt
     before = {name: sys.modules.get(name) for name in made}
     sys.modules.update(made)
@@ -125,11 +125,6 @@ def _stand_in(path: Path) -> Iterator[None]:
                 sys.modules[name] = module
 
 
-def _hlt(**_: Any) -> Any:
-    raise NotTranslatable(
-        "STLHltStream: TRex's high-level API is not read", remedy="write the stream with STLStream and STLPktBuilder, or as an expression")
-
-
 # ---------------------------------------------------------------------------------------------------------------------------------
 # Streams
 # ---------------------------------------------------------------------------------------------------------------------------------
@@ -137,7 +132,10 @@ def _hlt(**_: Any) -> Any:
 
 def scenario(streams: Any, *, name: str = "profile", folder: Union[str, os.PathLike[str]] = ".") -> dict[str, Any]:
     """The scenario of streams that were made with the stand-in's classes."""
-    listed = [streams] if isinstance(streams, STLStream) else list(streams or [])
+    listed: list[Any] = []
+    for one in [streams] if isinstance(streams, STLStream) else list(streams or []):
+        # (An IMIX of TRex's high-level API is a list in the list.)
+        listed += one if isinstance(one, (list, tuple)) else [one]
     listed = [stream for stream in listed if stream.enabled]
     if not listed:
         raise NotTranslatable(f"{name} has no streams")

@@ -14,7 +14,7 @@ import scapy.all as sc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from netdyno import _trexapi as api
-from netdyno import trex
+from netdyno import _trexhlt, trex
 
 PACKET = bytes(
     sc.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -238,6 +238,52 @@ def test_a_profile_is_run_with_its_tunables_and_direction(tmp_path):
     # Nothing of the stand-in stays behind.
     with pytest.raises(ImportError):
         __import__("trex_stl_lib.api")
+
+
+def hlt(**given):
+    """Frames of a stream of TRex's high-level API."""
+    made = _trexhlt.STLHltStream(rate_pps=10, **given)
+    return nd.craft(trex.scenario(made), count=8)
+
+
+def test_streams_of_the_high_level_api_walk_as_their_arguments_say():
+    base = {"l3_protocol": "ipv4", "l4_protocol": "udp", "ip_src_addr": "192.0.2.1", "ip_dst_addr": "198.18.0.9", "frame_size": 128}
+    frames = hlt(**base, ip_src_mode="increment", ip_src_count=4, ip_dst_mode="decrement", ip_dst_count=3, ip_dst_step="0.0.0.2")
+    read = [sc.Ether(frame) for frame in frames]
+    assert {len(frame) for frame in frames} == {124}
+    assert [packet[sc.IP].src for packet in read] == [f"192.0.2.{1 + n % 4}" for n in range(8)]
+    # From 198.18.0.9 down by 2, and at the end of a range of five addresses on from its other end.
+    assert [packet[sc.IP].dst for packet in read] == [f"198.18.0.{9 - n * 2 % 5}" for n in range(8)]
+    for packet, frame in zip(read, frames):
+        again = packet.copy()
+        del again[sc.IP].chksum
+        assert bytes(again) == frame
+    # As TRex does, no instruction mends UDP's checksum.
+    assert len({packet[sc.UDP].chksum for packet in read}) == 1
+
+
+def test_tags_addresses_ports_and_sizes_of_the_high_level_api():
+    frames = hlt(
+        l3_protocol="ipv4", l4_protocol="tcp", vlan_id=[5, 7], vlan_id_mode=["increment", "fixed"], vlan_id_count=[3, 1], mac_src_mode="increment",
+        mac_src_count=2, tcp_src_port_count=2, tcp_syn_flag=1, tcp_ack_flag=1, length_mode="increment", frame_size_min=100, frame_size_max=103,
+    )  # fmt: skip
+    read = [sc.Ether(frame) for frame in frames]
+    assert [len(frame) for frame in frames] == [96 + n % 4 for n in range(8)] == [packet[sc.IP].len + 22 for packet in read]
+    assert [packet[sc.Dot1Q].vlan for packet in read] == [5 + n % 3 for n in range(8)]
+    assert {packet[sc.Dot1Q].payload.vlan for packet in read} == {7}
+    assert [packet.src for packet in read] == [f"00:00:01:00:00:0{1 + n % 2}" for n in range(8)]
+    assert [packet[sc.TCP].sport for packet in read] == [1024 + n % 2 for n in range(8)]
+    assert {str(packet[sc.TCP].flags) for packet in read} == {"SA"}
+
+
+def test_an_imix_of_the_high_level_api_is_a_stream_of_each_size():
+    made = trex.scenario([_trexhlt.STLHltStream(length_mode="imix", rate_pps=1200, l3_protocol="ipv4", direction=1, ip_src_addr="192.0.2.1")])
+    assert [stream["rate"] for stream in made["streams"]] == ["700pps", "400pps", "100pps"]
+    frames = [nd.craft({"streams": [{"frame": stream["frame"], "rate": "1pps"}]})[0] for stream in made["streams"]]
+    assert [len(frame) + 4 for frame in frames] == [64, 570, 1518]
+    assert {sc.Ether(frame)[sc.IP].dst for frame in frames} == {"192.0.2.1"}
+    with pytest.raises(nd.NotTranslatable, match="ip_scr_addr is no argument"):
+        _trexhlt.STLHltStream(ip_scr_addr="192.0.2.1")
 
 
 @pytest.mark.parametrize(
