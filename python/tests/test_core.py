@@ -47,8 +47,8 @@ def test_errors_have_their_place_and_survive_pickling():
 
 
 def test_a_wrong_argument_is_named_with_what_was_meant():
-    with pytest.raises(nd.UsageError, match="no argument `mesure`; did you mean `measure`"):
-        nd.job(nd.send, "ipv4/udp", mesure="rx0")
+    with pytest.raises(nd.UsageError, match="no argument `measures`; did you mean `measure`"):
+        nd.job(nd.send, "ipv4/udp", measures="rx0")
     with pytest.raises(nd.UsageError, match="rate: .*write 5pps"):
         nd.job(nd.send, "ipv4/udp", on="tx0", rate="5").check()
     with pytest.raises(nd.UsageError, match="what is looked for"):
