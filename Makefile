@@ -18,7 +18,7 @@ BIN := $(DESTDIR)$(PREFIX)/bin
 SHARE := $(DESTDIR)$(PREFIX)/share
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages install uninstall clean
+.PHONY: help demo build test quick miri aarch64 test-drivers test-packages lint fuzz bench docs packages wheel install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -71,11 +71,16 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
 		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
 
-packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages; CROSS=aarch64 for that machine, too
+packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages, and a Python wheel into target/wheels; CROSS=aarch64 for that machine, too
 	@scripts/setup packages
 	$(if $(CROSS),@scripts/setup cross)
 	$(if $(CROSS),RUSTFLAGS="$$(scripts/build --flags | head -n 1)" CFLAGS="$$CFLAGS $$(scripts/build --flags | tail -n 1)" scripts/cross)
 	@ALSO="$(CROSS:%=$(TARGET)/%-unknown-linux-gnu/release/netdyno)" scripts/packages
+	@scripts/wheel
+
+wheel: build ## pack the Python package, with the program in it, into target/wheels (MATURIN names maturin)
+	@scripts/setup packages
+	@scripts/wheel
 
 test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
 	@scripts/setup test

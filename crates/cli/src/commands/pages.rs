@@ -43,6 +43,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("method"),
     page!("notes"),
     page!("plugins"),
+    page!("python"),
     page!("recipes"),
     page!("reflecting"),
     page!("replay"),

@@ -49,23 +49,7 @@ pub fn render(report: &Report) -> String {
     let title = format!("netdyno {}: {}", report.command, conclusion::verdict(report));
     let mut out = head(&title);
     out += &header(report);
-    let searched = report.result.search.is_some() || !report.result.trials.is_empty();
-    if searched {
-        out += &search::sections(report);
-    }
-    if report.result.endpoint.is_some() || report.result.served.is_some() {
-        out += &endpoint::plots(report);
-    } else if report.result.endpoint_search.is_some() {
-        out += &endpoint_search::plots(report);
-    } else if report.result.conversations.is_empty() {
-        // Of a search only the trials count; the plots of a run would all be absent.
-        if !searched || !report.intervals.is_empty() {
-            out += &plots(report);
-        }
-    } else {
-        out += &conversations::plots(report);
-        out += &conversations::cards(&report.result.conversations);
-    }
+    out += &drawings(report);
     out += &tables::figures(report);
     out += &requested::card(report);
     out += &environment::card(report);
@@ -87,6 +71,42 @@ pub fn render(report: &Report) -> String {
     )
     .unwrap_or_default();
     out
+}
+
+/// What is drawn of it.
+fn drawings(report: &Report) -> String {
+    let mut out = String::new();
+    let searched = report.result.search.is_some() || !report.result.trials.is_empty();
+    if searched {
+        out += &search::sections(report);
+    }
+    if report.result.endpoint.is_some() || report.result.served.is_some() {
+        out += &endpoint::plots(report);
+    } else if report.result.endpoint_search.is_some() {
+        out += &endpoint_search::plots(report);
+    } else if report.result.conversations.is_empty() {
+        // Of a search only the trials count; the plots of a run would all be absent.
+        if !searched || !report.intervals.is_empty() {
+            out += &plots(report);
+        }
+    } else {
+        out += &conversations::plots(report);
+        out += &conversations::cards(&report.result.conversations);
+    }
+    out
+}
+
+/// The part of the page that a notebook shows below a cell: verdict, plots and figures. It has no script, which notebooks and whoever
+/// shows them elsewhere take away, and its style holds within its own element alone. Where that is taken away, too, text and lines stay.
+pub fn fragment(report: &Report) -> String {
+    // Nested rules are those of the element (CSS Nesting).
+    let style = include_str!("style.css").replace(":root {", "& {").replace("body {", "& {");
+    format!(
+        "<div class=\"netdyno-report\">\n<style>\n.netdyno-report {{\n{style}}}\n</style>\n{}{}{}</div>\n",
+        header(report),
+        drawings(report),
+        tables::figures(report),
+    )
 }
 
 /// Up to where the page's contents begin.

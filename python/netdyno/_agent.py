@@ -1,0 +1,474 @@
+"""The child that carries out jobs: `netdyno agent --stdio`, and the lines of JSON that are spoken with it (docs/agent.md).
+
+Nothing of a run happens in the interpreter. The child is started for a run (or for a lab), in a session of its own, so that Ctrl-C in a terminal
+reaches Python alone; by ``sudo -n`` where the job needs rights that this user has not. It ends when its standard input does: a
+crash of Python, or SIGKILL, leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from . import _core
+from .errors import (
+    Aborted,
+    AgentLost,
+    AgentMismatch,
+    AgentMissing,
+    EngineError,
+    NetdynoError,
+    PermissionDenied,
+    Refused,
+    UsageError,
+)
+
+PROTOCOL = "netdyno.agent/1"
+# Bytes of standard error that are kept for a message.
+_SAID = 4096
+# How long a child may take to say hello, and to end when it was asked to, in seconds.
+_HELLO = 20.0
+_END = 5.0
+
+_KINDS: dict[str, type[NetdynoError]] = {
+    "usage": UsageError,
+    "unknown": UsageError,
+    "refused": Refused,
+    "limit": Refused,
+    "permission": PermissionDenied,
+    "aborted": Aborted,
+}
+
+
+@dataclass(frozen=True)
+class Program:
+    """Which program carries out jobs, and how it gets its rights.
+
+    ``path``: the program netdyno. Default: what NETDYNO_BINARY names, else the one that was installed with this package, else that of PATH.
+    ``sudo``: True, False, or None: by ``sudo -n`` if the job needs rights that this user has not.
+    ``command``: instead of both, the whole command, which must end up in ``netdyno agent --stdio``; what jobs are allowed
+    is said there: ``("ssh", "root@tester", "netdyno", "agent", "--stdio", "--allow-interface", "eth1")``.
+    """
+
+    path: str | os.PathLike[str] | None = None
+    sudo: bool | None = None
+    command: Sequence[str] | None = None
+
+    def find(self) -> str:
+        """Where the program is. Raises `AgentMissing`."""
+        if self.path is not None:
+            return _executable(os.fspath(self.path), "path=")
+        named = os.environ.get("NETDYNO_BINARY")
+        if named:
+            return _executable(named, "NETDYNO_BINARY")
+        for folder in (sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
+            beside = os.path.join(folder, "netdyno")
+            if os.access(beside, os.X_OK) and _is_program(beside):
+                return beside
+        found = shutil.which("netdyno")
+        if found is None:
+            raise AgentMissing(
+                "the program netdyno is not there",
+                remedy="install it with this package (pip install netdyno), or name it: NETDYNO_BINARY=/usr/bin/netdyno",
+            )
+        return found
+
+
+def _executable(path: str, named: str) -> str:
+    if not os.path.exists(path):
+        raise AgentMissing(f"there is no {path}, which {named} names", remedy="name the program netdyno there")
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise AgentMissing(f"{path}, which {named} names, cannot be executed", remedy="name the program netdyno there")
+    return os.path.abspath(path)
+
+
+def _is_program(path: str) -> bool:
+    """Is it no script of the same name?"""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+def _has_rights(path: str) -> bool:
+    """Does the program have rights by itself, or this user?"""
+    if os.geteuid() == 0:
+        return True
+    try:
+        os.getxattr(path, "security.capability")
+    except OSError:
+        return False
+    return True
+
+
+class Agent:
+    """A child that speaks the protocol. Its methods may be called by any thread."""
+
+    def __init__(self, program: Program, grants: Sequence[str], *, privileged: bool, around: Sequence[str] = ()) -> None:
+        """Starts it; ``around`` are arguments of `netdyno` before the agent (``lab --``)."""
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._waiting: dict[int, Future[Any]] = {}
+        self._ids = itertools.count(1)
+        self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
+        self._unheard: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        self._said = b""
+        self._ended = threading.Event()
+        self._closing = False
+        self._pid = os.getpid()
+        self._sudo = False
+        self._threads: list[threading.Thread] = []
+        self._child: subprocess.Popen[bytes]
+        command = self._command(program, list(grants), privileged, list(around))
+        self._name = command[0] if not self._sudo else command[3]
+        try:
+            self._child = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Ctrl-C in a terminal is for Python, which then ends the run in an orderly way.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AgentMissing(f"{command[0]} cannot be started: {error.strerror}") from error
+        _AGENTS.add(self)
+        assert self._child.stdin and self._child.stdout and self._child.stderr
+        self._to: IO[bytes] = self._child.stdin
+        for of, what in ((self._read, "reads"), (self._listen, "hears")):
+            self._threads.append(threading.Thread(target=of, name=f"netdyno-{what}-{self._child.pid}", daemon=True))
+            self._threads[-1].start()
+        try:
+            self._hello()
+        except BaseException:
+            self.close()
+            raise
+
+    def _command(self, program: Program, grants: list[str], privileged: bool, around: list[str]) -> list[str]:
+        if program.command is not None:
+            return list(program.command)
+        path = program.find()
+        agent = [path, "agent", "--stdio", *grants]
+        command = [path, *around, *agent] if around else agent
+        sudo = program.sudo
+        if sudo is None:
+            sudo = privileged and not _has_rights(path)
+        if not sudo:
+            return command
+        found = shutil.which("sudo")
+        if found is None:
+            raise PermissionDenied(
+                f"sending and measuring need root, and user {_user()} is not",
+                remedy="there is no sudo here: run Python as root, or give the program what it needs:"
+                f" setcap cap_net_raw,cap_net_admin,cap_bpf,cap_perfmon,cap_sys_admin=ep {path}",
+            )
+        self._sudo = True
+        return [found, "-n", "--", *command]
+
+    def _hello(self) -> None:
+        params = {"client": {"name": "netdyno-python", "version": _core.VERSION}, "protocol": [PROTOCOL]}
+        try:
+            answer = self.request("hello", params).result(_HELLO)
+        except (TimeoutError, _FutureTimeout):
+            raise AgentLost(
+                f"{self._name} did not answer within {_HELLO:.0f} s",
+                remedy="is it the program netdyno? NETDYNO_BINARY and program= name it",
+            ) from None
+        except AgentLost as error:
+            raise self._no_hello(error) from None
+        except UsageError as error:
+            raise AgentMismatch(
+                f"{self._name} does not speak {PROTOCOL}: {error.message}", remedy="install netdyno and this package of one version"
+            ) from None
+        theirs = (answer.get("protocol"), answer.get("job"), answer.get("report"))
+        if theirs != (PROTOCOL, _core.JOB, _core.REPORT):
+            raise AgentMismatch(
+                f"{self._name} is netdyno {answer.get('version')} and speaks {', '.join(map(str, theirs))};"
+                f" this package is {_core.VERSION} and speaks {PROTOCOL}, {_core.JOB}, {_core.REPORT}",
+                remedy="install netdyno and this package of one version",
+            )
+        self.limits: dict[str, int] = answer["limits"]
+        self.hello: dict[str, Any] = answer
+
+    def _no_hello(self, error: AgentLost) -> NetdynoError:
+        """Why it ended before it said hello."""
+        # Its last words may still be on their way.
+        self._threads[-1].join(1)
+        said = self._words()
+        status = self._child.poll()
+        if self._sudo and "sudo" in said:
+            return PermissionDenied(
+                f"sudo refused: {said.splitlines()[0]}",
+                remedy=f"run Python as root, allow it (visudo: `{_user()} ALL=(root) NOPASSWD: {self._name}`), or give the program"
+                f" what it needs: sudo setcap cap_net_raw,cap_net_admin,cap_bpf,cap_perfmon,cap_sys_admin=ep {self._name}",
+            )
+        if status == 2 and "agent" in said:
+            return AgentMismatch(
+                f"{self._name} has no `agent --stdio`: it is of an earlier version",
+                remedy="install netdyno and this package of one version, or name another with NETDYNO_BINARY or program=",
+            )
+        if said and status is not None and status > 0:
+            return AgentMissing(f"{self._name} ended with status {status}: {said.splitlines()[0].removeprefix('netdyno: ')}")
+        return error
+
+    # What is asked and answered.
+
+    def request(self, method: str, params: dict[str, Any]) -> Future[Any]:
+        """Sends a request; its answer comes in the future."""
+        self._here()
+        answer: Future[Any] = Future()
+        # Nobody takes it back: what was asked is answered.
+        answer.set_running_or_notify_cancel()
+        number = next(self._ids)
+        line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+        with self._lock:
+            if self._ended.is_set() or self._closing:
+                raise self._lost()
+            self._waiting[number] = answer
+        try:
+            with self._writing:
+                self._to.write(line)
+                self._to.flush()
+        except (OSError, ValueError):
+            # It is gone; why, its last words tell.
+            self._ended.wait(_END)
+            with self._lock:
+                self._waiting.pop(number, None)
+            if not answer.done():
+                answer.set_exception(self._lost())
+        return answer
+
+    def ask(self, method: str, params: dict[str, Any], timeout: float | None = None) -> Any:
+        """Sends a request and waits for its answer."""
+        return self.request(method, params).result(timeout)
+
+    def listen(self, run: str, listener: Callable[[str, dict[str, Any]], None]) -> None:
+        """Calls ``listener`` with what is told of a run, from the first on, in the thread that reads."""
+        with self._lock:
+            self._listeners[run] = listener
+            for method, params in self._unheard.pop(run, ()):
+                listener(method, params)
+
+    def forget(self, run: str) -> None:
+        """Nobody listens to that run any more."""
+        with self._lock:
+            self._listeners.pop(run, None)
+
+    def send(self, name: str, content: bytes | Path) -> str:
+        """Sends a file by its content; what it is called there."""
+        data = content.read_bytes() if isinstance(content, Path) else content
+        whole = {"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        began = self.ask("content.begin", whole)
+        id_, piece = began["content"], int(self.limits["chunk_bytes"])
+        answers = []
+        for offset in range(int(began["offset"]), len(data), piece):
+            text = base64.b64encode(data[offset : offset + piece]).decode()
+            answers.append(self.request("content.chunk", {"content": id_, "offset": offset, "base64": text}))
+            # A few on their way keep the pipe full; more would only be kept.
+            if len(answers) > 8:
+                answers.pop(0).result()
+        for answer in answers:
+            answer.result()
+        if began["offset"] < len(data) or not data:
+            self.ask("content.end", {"content": id_})
+        return str(id_)
+
+    def read(self, run: str, name: str) -> Iterator[bytes]:
+        """A file that a run wrote, in pieces."""
+        offset, end = 0, False
+        while not end:
+            length = int(self.limits["chunk_bytes"])
+            piece = self.ask("file.read", {"run": run, "name": name, "offset": offset, "length": length})
+            offset, end = int(piece["offset"]), bool(piece["end"])
+            yield base64.b64decode(piece["base64"])
+
+    # Its end.
+
+    @property
+    def alive(self) -> bool:
+        """Is it there, and is it this process's?"""
+        return os.getpid() == self._pid and not self._ended.is_set() and not self._closing
+
+    def close(self, patience: float = _END) -> None:
+        """Ends it: its runs are stopped in an orderly way, and what they changed is put back."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._closing = True
+        with contextlib.suppress(OSError, ValueError):
+            self._to.close()
+        try:
+            self._child.wait(patience)
+        except subprocess.TimeoutExpired:
+            # (By sudo it is root's, and only its standard input ends it.)
+            with contextlib.suppress(OSError):
+                self._child.terminate()
+            try:
+                self._child.wait(patience)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(OSError):
+                    self._child.kill()
+        except KeyboardInterrupt:
+            with contextlib.suppress(OSError):
+                self._child.kill()
+            raise
+        _AGENTS.discard(self)
+
+    def _after_fork(self) -> None:
+        """In a process that was forked: it holds the pipe open, by which the child knows that its client lives."""
+        self._closing = True
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+            if pipe is not None:
+                # Not closed: the objects that have these numbers would close somebody else's later.
+                with contextlib.suppress(OSError, ValueError):
+                    os.dup2(nowhere, pipe.fileno(), inheritable=False)
+        os.close(nowhere)
+        # It is no child of this process.
+        self._child.returncode = 0
+
+    def _here(self) -> None:
+        if os.getpid() != self._pid:
+            raise AgentLost(
+                f"this run belongs to process {self._pid}, of which this one ({os.getpid()}) was forked",
+                remedy="start runs in the process that uses them, or have multiprocessing start processes by `spawn`",
+            )
+
+    def _words(self) -> str:
+        return self._said.decode(errors="replace").strip()
+
+    def _lost(self) -> AgentLost:
+        self._here()
+        if self._closing and not self._ended.is_set():
+            return AgentLost("this run's netdyno was closed")
+        try:
+            status = self._child.wait(1)
+        except subprocess.TimeoutExpired:
+            status = None
+        if status is not None and status < 0:
+            how = f"was killed by signal {-status}"
+        else:
+            how = f"ended with status {status}"
+        said = self._words()
+        last = f": {said.splitlines()[-1]}" if said else ""
+        return AgentLost(
+            f"{self._name} {how} while it was needed{last}",
+            remedy="what it had attached to interfaces is gone with it; start the job again",
+        )
+
+    # The threads.
+
+    def _listen(self) -> None:
+        stream = self._child.stderr
+        assert stream
+        with contextlib.suppress(OSError, ValueError):
+            for line in iter(lambda: os.read(stream.fileno(), 4096), b""):
+                self._said = (self._said + line)[-_SAID:]
+
+    def _read(self) -> None:
+        stream = self._child.stdout
+        assert stream
+        with contextlib.suppress(OSError, ValueError):
+            for line in stream:
+                try:
+                    told = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(told, dict):
+                    self._take(told)
+        with self._lock:
+            self._ended.set()
+            waiting, self._waiting = self._waiting, {}
+            listeners, self._listeners = self._listeners, {}
+        if waiting or listeners:
+            lost = self._lost()
+            for answer in waiting.values():
+                answer.set_exception(lost)
+            for listener in listeners.values():
+                listener("lost", {"error": lost})
+
+    def _take(self, told: dict[str, Any]) -> None:
+        number = told.get("id")
+        if "method" not in told:
+            with self._lock:
+                answer = self._waiting.pop(number, None) if isinstance(number, int) else None
+            if answer is None:
+                return
+            if "error" in told:
+                answer.set_exception(_error(told["error"]))
+            else:
+                answer.set_result(told.get("result"))
+            return
+        params = told.get("params") or {}
+        run = str(params.get("run"))
+        with self._lock:
+            listener = self._listeners.get(run)
+            if listener is None:
+                # It began before its answer was read. What nobody listens to is soon forgotten.
+                kept = self._unheard.setdefault(run, [])
+                if len(kept) < 64:
+                    kept.append((str(told["method"]), params))
+                return
+            listener(str(told["method"]), params)
+
+
+def _error(error: dict[str, Any]) -> NetdynoError:
+    """An error of the protocol as one of Python's."""
+    data = error.get("data") or {}
+    kind = _KINDS.get(str(data.get("kind")), EngineError)
+    message = str(error.get("message", "the agent refused, and did not say why"))
+    setting = data.get("setting")
+    # The setting stands before the message, too, by its path.
+    for method in ("job.start: ", "job.rate: "):
+        message = message.removeprefix(method)
+    if setting and message.startswith(f"{setting}: "):
+        message = message[len(setting) + 2 :]
+    return kind(message, setting=setting, remedy=data.get("remedy"))
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+_AGENTS: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    for agent in list(_AGENTS):
+        with contextlib.suppress(Exception):
+            agent.close(2.0)
+
+
+def _forked() -> None:
+    for agent in list(_AGENTS):
+        agent._after_fork()
+    _AGENTS.clear()
+
+
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_forked)
+
+# Before Python 3.11 futures had a class of their own.
+from concurrent.futures import TimeoutError as _FutureTimeout  # noqa: E402

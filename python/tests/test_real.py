@@ -1,0 +1,180 @@
+"""Against the real child, in labs: by root, or by whom sudo -n makes root."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import netdyno as nd
+import pytest
+import scapy.all as sc
+
+logging.getLogger("scapy").setLevel(logging.CRITICAL)
+HERE = Path(__file__).parent
+MAC = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
+TEMPLATE = sc.Ether(**MAC) / sc.IP(src="192.0.2.1", dst="198.18.0.0/29") / sc.UDP(dport=(1, 5)) / b"twenty bytes of load"
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with nd.lab(addresses=True) as made:
+        yield made
+
+
+def test_what_arrives_is_what_scapy_would_have_sent(lab, tmp_path):
+    file = tmp_path / "got.pcapng"
+    report = nd.send(TEMPLATE, on=lab.tx, measure=lab.rx, count=40, rate=10_000, sign="never", capture=file)
+    assert (report.tx.frames, report.rx.frames, report.loss.frames) == (40, 40, 0)
+    assert [bytes(packet) for packet in nd.read_packets(file)] == [bytes(packet) for packet in TEMPLATE]
+
+
+def test_a_signed_template_keeps_its_lengths_and_checksums_right(lab, tmp_path):
+    file = tmp_path / "got.pcapng"
+    report = nd.send(TEMPLATE, on=lab.tx, measure=lab.rx, count=40, rate=10_000, capture=file)
+    assert report.rx.frames == report.latency.count == 40
+    for packet in nd.read_packets(file):
+        # What Scapy computes of the frame that arrived is what stands in it.
+        again = packet.copy()
+        del again[sc.IP].len, again[sc.IP].chksum, again[sc.UDP].len, again[sc.UDP].chksum
+        assert bytes(again) == bytes(packet) and len(packet) == 62 + 18
+
+
+def test_lists_of_packets_and_bytes_are_sent(lab, tmp_path):
+    packets = list(TEMPLATE)
+    for what in (packets, [bytes(packet) for packet in packets], sc.PacketList(packets), iter(packets)):
+        file = tmp_path / "got.pcapng"
+        report = nd.send(what, on=lab.tx, measure=lab.rx, rate=10_000, capture=file)
+        assert report.tx.frames == report.rx.frames == 40
+        assert [frame for _, frame in nd.read_frames(file)] == [bytes(packet) for packet in packets]
+        file.unlink()
+
+
+def test_answers_are_paired_with_what_was_asked(lab):
+    asked = sc.Ether(dst="ff:ff:ff:ff:ff:ff") / sc.IP(src=str(lab.tx_address), dst=str(lab.rx_address)) / sc.ICMP(id=7, seq=(1, 20))
+    answered, silent = nd.sr(asked, on=lab.tx)
+    assert len(answered) == 20 and len(silent) == 0
+    for sent, answer in answered:
+        assert answer[sc.ICMP].type == 0 and answer[sc.ICMP].seq == sent[sc.ICMP].seq and answer.answers(sent)
+    nobody = sc.Ether(src="02:00:00:00:00:09", dst="ff:ff:ff:ff:ff:ff") / sc.ARP(hwsrc="02:00:00:00:00:09", psrc="198.18.0.1", pdst="198.18.0.0/30")
+    answered, silent = nd.sr(nobody, on=lab.tx)
+    assert [answer.psrc for _, answer in answered] == ["198.18.0.2"]
+    assert [packet.pdst for packet in silent] == ["198.18.0.0", "198.18.0.1", "198.18.0.3"]
+
+
+def test_a_run_is_watched_and_steered(lab):
+    with nd.start(nd.send, "ipv4/udp", on=lab.tx, measure=lab.rx, engine="packet", rate="1kpps", duration="30s") as run:
+        shots = run.snapshots(every=0.1)
+        next(shots)
+        run.set_rate("2kpps")
+        run.pause()
+        # What is on its way when it pauses has left soon after.
+        before = after = next(shots).tx.frames
+        for _ in range(20):
+            before, after = after, next(shots).tx.frames
+            if before == after:
+                break
+        assert before == after
+        run.resume()
+        assert any(now.tx.frames > after for now in shots)
+        run.stop()
+        report = run.wait(30)
+    assert not report.ok and "stopped after" in report.verdict.reasons[0] and report.tx.frames > 0
+
+
+def test_what_an_engine_cannot_do_is_said_in_words_of_arguments(lab):
+    with nd.start(nd.send, "ipv4/udp", on=lab.tx, measure=lab.rx, engine="xdp", rate="1kpps", duration="30s") as run:
+        next(run.snapshots())
+        with pytest.raises(nd.EngineError, match="`engine=`"):
+            run.set_rate("2kpps")
+
+
+def test_two_runs_do_not_share_an_interface(lab):
+    with nd.start(nd.send, "ipv4/udp", on=lab.tx, rate="1kpps", duration="30s"), pytest.raises(nd.Refused, match="tx0"):
+        nd.send("ipv4/udp", on=lab.tx, count=1, rate="top")
+    assert nd.send("ipv4/udp", on=lab.tx, count=1, rate="top").tx.frames == 1
+
+
+def test_bad_jobs_are_errors_that_name_the_argument(lab):
+    with pytest.raises(nd.UsageError, match="what: .*did you mean `udp`"):
+        nd.send("ipv4/upd", on=lab.tx, count=1, rate="top")
+    with pytest.raises(nd.NetdynoError, match="nothere0"):
+        nd.send("ipv4/udp", on=lab.interface("nothere0"), count=1, rate="top")
+
+
+def test_runs_are_awaited_and_a_cancelled_task_ends_its_run(lab):
+    async def both():
+        report = await nd.start(nd.send, "ipv4/udp", on=lab.tx, count=10, rate=1000)
+        assert report.tx.frames == 10
+        run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
+        task = asyncio.ensure_future(run._await())
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert run.wait(30).tx.frames > 0
+
+    asyncio.run(both())
+
+
+def test_a_child_that_is_killed_is_an_error_and_leaves_nothing():
+    with nd.lab() as lab:
+        run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
+        # (The lab's child is what answers: its last word is the lab's end.)
+        os.kill(lab._agent._child.pid, signal.SIGKILL)
+        with pytest.raises(nd.AgentLost):
+            run.wait(30)
+    with nd.lab() as lab:
+        assert nd.send("ipv4/udp", on=lab.tx, count=1, rate="top").tx.frames == 1
+
+
+def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import time
+            import netdyno as nd
+            with nd.lab() as lab:
+                run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
+                print("started", flush=True)
+                try:
+                    run.wait()
+                except KeyboardInterrupt as interrupt:
+                    print(interrupt.report.tx.frames, flush=True)
+                assert nd.send("ipv4/udp", on=lab.tx, count=1, rate="top").tx.frames == 1
+            """
+        )
+    )
+    child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "started\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert int(child.stdout.readline()) > 0
+    assert child.wait(30) == 0
+
+
+def test_sendpfast_sends_through_netdyno_in_all_its_forms():
+    program = nd.Program().find()
+    command = [program, "lab", "--", sys.executable, str(HERE / "sendpfast.py")]
+    if os.geteuid() != 0:
+        command = ["sudo", "-n", "--preserve-env", *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "NETDYNO_BINARY": program})
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for form, result in found.items():
+        if form == "until Ctrl-C":
+            assert result["packets"] > 20
+        else:
+            assert result["packets"] == result["successful"] == (60 if form == "count" else 20), (form, result)
+        assert result["failed"] == result["truncated"] == 0 and result["pps"] > 0, (form, result)
+    # Frames 10 ms apart take so long at least, or half of it.
+    assert min(found[form]["time"] for form in ("default", "as captured")) >= 0.19 > found["twice as fast"]["time"] >= 0.095
+    assert found["packets a second"]["time"] >= 0.018
