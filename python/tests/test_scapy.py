@@ -297,7 +297,7 @@ def test_a_million_implicit_packets_are_one_program_and_cost_no_more_than_one():
     begin = time.process_time()
     made = program(packet)
     took = time.process_time() - begin
-    # The goal of 10 ms is measured where nothing else runs (docs/python.md); enumerating would take minutes.
+    # The goal of 10 ms is measured by itself (docs/python.md); enumerating would take minutes.
     assert took < 1, took
     total = 65536 * 1000
     for first in (0, 999, 65_535_990):
