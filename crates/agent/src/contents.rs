@@ -21,7 +21,8 @@ struct Content {
     wanted: [u8; 32],
     here: u64,
     digest: Sha256,
-    file: File,
+    /// Until it is whole.
+    file: Option<File>,
     path: PathBuf,
     whole: bool,
 }
@@ -73,7 +74,7 @@ impl Contents {
             wanted,
             here: 0,
             digest,
-            file,
+            file: Some(file),
             path,
             whole: false,
         };
@@ -101,7 +102,10 @@ impl Contents {
             );
             return Err(Fault::new(FaultKind::Limit, what));
         }
-        content.file.write_all(&piece).map_err(|error| room(&error))?;
+        let Some(file) = &mut content.file else {
+            return Err(Fault::usage(format!("content.chunk: {name} is whole already")));
+        };
+        file.write_all(&piece).map_err(|error| room(&error))?;
         content.digest.update(&piece);
         content.here += piece.len() as u64;
         Ok(content.here)
@@ -129,6 +133,7 @@ impl Contents {
             return Err(fault);
         }
         content.whole = true;
+        content.file = None;
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use job::place::Place;
 use serde_json::Value;
 use spec::reach::{Reach, each_text};
 use spec::{Find, Job};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Component, Path, PathBuf};
 use traffic::Rate;
 
 /// What is granted.
@@ -69,6 +70,12 @@ fn any_fits(patterns: &[String], text: &str) -> bool {
     patterns.iter().any(|pattern| fits(pattern, text))
 }
 
+/// The same of addresses: what a star stands for is part of an address, because a name that begins like one may lead anywhere.
+fn fits_address(pattern: &str, text: &str) -> bool {
+    let is_address = || text.parse::<IpAddr>().is_ok() || text.parse::<SocketAddr>().is_ok();
+    fits(pattern, text) && (pattern == text || pattern == "*" || is_address())
+}
+
 /// A text of a job that names a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileOf {
@@ -125,6 +132,10 @@ impl Grants {
                 .remedy(format!("start the agent with --allow-interface {name}"))
         };
         let granted = |name: &str| {
+            // A path of a namespace may lead anywhere by its links and dots: only the very same one is granted.
+            if name.contains('/') {
+                return self.interfaces.iter().any(|pattern| pattern == name);
+            }
             self.interfaces
                 .iter()
                 .any(|pattern| pattern.contains('@') == name.contains('@') && fits(pattern, name))
@@ -186,8 +197,9 @@ impl Grants {
     }
 
     fn address(&self, setting: &str, text: &str) -> Result<(), Fault> {
-        let granted =
-            any_fits(&self.addresses, text) || self.public_targets.iter().any(|target| target == text);
+        let of_a_clone = matches!(setting, "to" | "noise_target");
+        let granted = self.addresses.iter().any(|pattern| fits_address(pattern, text))
+            || of_a_clone && self.public_targets.iter().any(|target| target == text);
         self.listed(setting, (text, "--allow-address"), granted)
     }
 
@@ -201,8 +213,8 @@ impl Grants {
         Err(fault.remedy(format!("start the agent with {option} '{text}'")))
     }
 
-    /// May a file be read by its path?
-    pub(crate) fn file(&self, setting: &str, path: &str, kind: FileOf) -> Result<(), Fault> {
+    /// Which file may be read by its path; `None`: it is none, but an expression or a name.
+    pub(crate) fn file(&self, setting: &str, path: &str, kind: FileOf) -> Result<Option<PathBuf>, Fault> {
         let refused = |what: &str, remedy: &str| {
             let path = report::units::printable(path);
             let what = format!("{path} {what}");
@@ -214,14 +226,21 @@ impl Grants {
         if kind == FileOf::Secret {
             let granted = self.read.iter().any(|granted| granted == Path::new(path));
             let remedy = "send it as a content, or start the agent with --allow-read and its path";
-            return if granted { Ok(()) } else { Err(refused("has a secret", remedy)) };
+            return if granted { Ok(Some(path.into())) } else { Err(refused("has a secret", remedy)) };
         }
-        // What is not there may be an expression, or a plugin's name; of a path it is an error in any case.
-        let whole = Path::new(path).canonicalize();
-        let is_path = path.starts_with(['/', '.', '~']) || path.ends_with(".wasm");
-        match whole {
-            Ok(whole) if self.folders.iter().any(|folder| whole.starts_with(folder)) => Ok(()),
-            Err(_) if kind == (FileOf::Read { perhaps: true }) && !is_path => Ok(()),
+        // What is not there may be an expression, or a plugin's name; of a path it is an error in any case. Of what has no path any more
+        // (a descriptor below /proc) the kernel still opens the link.
+        let is_there = std::fs::metadata(path).is_ok() || std::fs::symlink_metadata(path).is_ok();
+        let is_name = setting.ends_with("plugin.name") || setting.ends_with("floor");
+        let is_path = path.starts_with(['/', '.', '~'])
+            || path.ends_with(".wasm")
+            || is_name && path.contains('/')
+            || Path::new(path).components().any(|part| part == Component::ParentDir);
+        if kind == (FileOf::Read { perhaps: true }) && !is_there && !is_path {
+            return Ok(None);
+        }
+        match Path::new(path).canonicalize() {
+            Ok(whole) if self.folders.iter().any(|folder| whole.starts_with(folder)) => Ok(Some(whole)),
             _ => Err(refused(
                 "is no content of this job, and is in no folder that the agent grants",
                 "send it as a content and name it in `contents`, or start the agent with --folder",
@@ -256,14 +275,18 @@ impl Grants {
         Ok(())
     }
 
-    /// Does a job keep to the highest rate? `mtu`: the largest of its interfaces.
-    pub(crate) fn rate(&self, job: &Job, mtu: u32) -> Result<(), Fault> {
+    /// Does a job keep to the highest rate? `mtu`: the largest of its interfaces; `of_file`: its frames are a scenario's.
+    pub(crate) fn rate(&self, job: &Job, mtu: u32, of_file: bool) -> Result<(), Fault> {
         let Some(limit) = &self.max_rate else { return Ok(()) };
         let refused = |setting: &str, what: String| {
             Fault::of_setting(FaultKind::Refused, setting, what)
                 .remedy(format!("give a rate of at most {limit}"))
         };
-        match rate_of(job) {
+        let paced = match rate_of(job) {
+            Paced::By(..) if of_file => Paced::Unknown("what", OWN_RATES),
+            paced => paced,
+        };
+        match paced {
             Paced::Nothing => Ok(()),
             Paced::By(_, Some(rate)) if keeps_to(rate, **limit, mtu, 100) => Ok(()),
             Paced::By(setting, Some(rate)) => {
@@ -275,6 +298,32 @@ impl Grants {
             Paced::Unknown(setting, why) => {
                 let what = format!("{why}, and this agent grants {limit} at most");
                 Err(Fault::of_setting(FaultKind::Refused, setting, what))
+            }
+        }
+    }
+
+    /// After a stall a job with a limited rate catches up at no more than twice that: it says so, or it is said for it.
+    pub(crate) fn bounds_catching_up(&self, job: &Job, value: &mut Value) -> Result<(), Fault> {
+        const MOST: f64 = 2.0;
+        let catch_up = match job {
+            Job::Send(send) => send.catch_up,
+            Job::Replay(replay) => replay.catch_up,
+            _ => return Ok(()),
+        };
+        let (Some(limit), Some(members)) = (&self.max_rate, value.as_object_mut()) else { return Ok(()) };
+        match catch_up {
+            Some(times) if times > MOST => {
+                let what = format!("this agent grants {limit} at most, and twice that after a stall");
+                Err(Fault::of_setting(FaultKind::Refused, "catch_up", what)
+                    .remedy("give 2 at most, or leave it out"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                // Without a rate it is refused for that.
+                if members.contains_key("rate") {
+                    members.insert("catch_up".to_owned(), MOST.into());
+                }
+                Ok(())
             }
         }
     }
@@ -305,7 +354,7 @@ fn listens_by_itself(job: &Job) -> bool {
         Job::Collect(job) => job.listen.is_empty(),
         Job::EndpointServer(job) => job.listen.is_empty(),
         Job::Iperf3Server(job) => job.bind.is_none(),
-        Job::Netserver(_) => true,
+        Job::Netserver(job) => job.listen.is_empty(),
         _ => false,
     }
 }
@@ -320,8 +369,9 @@ enum Paced {
     Unknown(&'static str, &'static str),
 }
 
+const OWN_RATES: &str = "the traffic has rates of its own";
+
 fn rate_of(job: &Job) -> Paced {
-    let own = "the traffic has rates of its own";
     let written = |rate: &Option<spec::Written<Rate>>| rate.as_ref().map(|rate| **rate);
     match job {
         Job::Measure(_)
@@ -333,15 +383,18 @@ fn rate_of(job: &Job) -> Paced {
         Job::EndpointServer(_) | Job::Iperf3Server(_) | Job::Netserver(_) => {
             Paced::Unknown("kind", "what a server sends is its clients' to say")
         }
-        Job::Send(send) if send.plugin.is_some() => Paced::Unknown("plugin", own),
-        Job::Send(send) if is_no_expression(&send.what) => Paced::Unknown("what", own),
+        Job::Send(send) if send.plugin.is_some() => Paced::Unknown("plugin", OWN_RATES),
+        Job::Send(send) if is_no_expression(&send.what) => Paced::Unknown("what", OWN_RATES),
         Job::Send(send) => Paced::By("rate", written(&send.rate)),
         Job::Replay(replay) => Paced::By("rate", written(&replay.rate)),
-        Job::Trial(trial) if trial.bench.plugin.is_some() => Paced::Unknown("bench.plugin", own),
+        Job::Trial(trial) if trial.bench.plugin.is_some() => Paced::Unknown("bench.plugin", OWN_RATES),
         Job::Trial(trial) => Paced::By("rate", Some(*trial.rate)),
-        Job::Search(search) if search.bench.plugin.is_some() => Paced::Unknown("bench.plugin", own),
+        Job::Search(search) if search.bench.plugin.is_some() => Paced::Unknown("bench.plugin", OWN_RATES),
         Job::Search(search) => match &search.find {
-            Find::Throughput(_) => Paced::By("max", written(&search.max)),
+            Find::Throughput(found) if found.axis == spec::Axis::Rate => {
+                Paced::By("max", written(&search.max))
+            }
+            Find::Throughput(_) => Paced::Unknown("find.throughput.axis", "what is varied is not the rate"),
             _ => Paced::Unknown("find", "this search finds its loads itself"),
         },
         _ => Paced::Unknown("kind", "nobody can tell beforehand how fast it sends"),
@@ -438,7 +491,7 @@ mod tests {
     #[test]
     fn what_nobody_can_tell_the_rate_of_is_refused_where_rates_are_limited() {
         let grants = Grants { max_rate: Some("10kpps".parse().expect("a rate")), ..Grants::default() };
-        let rated = |text: &str| grants.rate(&job(text), 1500).map_err(|fault| fault.message);
+        let rated = |text: &str| grants.rate(&job(text), 1500, false).map_err(|fault| fault.message);
         for good in [
             "kind: send, what: ipv4/udp, links: [{on: a}], rate: 10kpps",
             "kind: replay, captures: [a], links: [{on: a}], rate: 1mbps",
@@ -460,6 +513,10 @@ mod tests {
             ("kind: send, plugin: {name: a}, links: [{on: a}], rate: 1pps", "plugin: the traffic"),
             ("kind: replay, captures: [a], links: [{on: a}]", "rate: it is left out"),
             ("kind: search, find: throughput, bench: {links: [{on: a, measure: b}]}", "max: it is left out"),
+            (
+                "kind: search, find: {throughput: {axis: flows, rate: 1kpps}}, max: 1kpps, bench: {links: [{on: a, measure: b}]}",
+                "find.throughput.axis: what is varied",
+            ),
             ("kind: search, find: burst, bench: {links: [{on: a, measure: b}]}", "find: this search"),
             ("kind: endpoint, test: tcp-stream, host: a", "kind: nobody can tell"),
         ] {
@@ -469,6 +526,27 @@ mod tests {
         let send = job("kind: send, what: ipv4/udp, links: [{on: a}], rate: 5kpps");
         grants.changed_rate(&send, 1500, 200).expect("no more than is granted");
         assert!(grants.changed_rate(&send, 1500, 201).is_err());
+        // What is caught up with after a stall is bounded, too.
+        let bounded = |text: &str| {
+            let job = job(text);
+            let mut value = job.to_value().expect("text");
+            grants
+                .bounds_catching_up(&job, &mut value)
+                .map(|()| value["catch_up"].clone())
+                .map_err(|fault| fault.message)
+        };
+        assert_eq!(bounded("kind: send, what: ipv4/udp, links: [{on: a}], rate: 5kpps"), Ok(2.0.into()));
+        assert_eq!(
+            bounded("kind: send, what: ipv4/udp, links: [{on: a}], rate: 5kpps, catch_up: 1"),
+            Ok(1.0.into())
+        );
+        assert!(
+            bounded("kind: replay, captures: [a], links: [{on: a}], rate: 5kpps, catch_up: 3")
+                .is_err_and(|said| said.starts_with("catch_up"))
+        );
+        assert!(
+            grants.rate(&send, 1500, true).is_err_and(|fault| fault.message.starts_with("what: the traffic"))
+        );
     }
 
     #[test]
@@ -485,12 +563,17 @@ mod tests {
                 if kind == FileOf::Written {
                     Ok(Some("/there".into()))
                 } else {
-                    grants.file(setting, path, kind).map(|()| None)
+                    grants.file(setting, path, kind).map(|_| None)
                 }
             };
             grants.look_through(&mut value, false, &mut paths).map(|_| value).map_err(|fault| fault.message)
         };
+        // Tests run where the crate stands.
+        let pipe = Path::new("src/pipe");
+        let _ = std::fs::remove_file(pipe);
+        std::os::unix::fs::symlink("/proc/self/fd/1", pipe).expect("a link");
         look("kind: collect, listen: ['127.0.0.1:2055'], write: [a.csv]").expect("granted");
+        look("kind: endpoint, test: tcp-stream, host: 198.18.0.7").expect("granted");
         for (text, says) in [
             (
                 "kind: collect, listen: ['0.0.0.0:2055'], write: [a.csv]",
@@ -507,6 +590,17 @@ mod tests {
             ("kind: send, what: /etc/passwd, rate: 1pps, lab: {}", "what: /etc/passwd is no content"),
             ("kind: send, what: '-', rate: 1pps, lab: {}", "what: - is standard input"),
             (
+                "kind: send, what: src/../../../etc/passwd, rate: 1pps, lab: {}",
+                "what: src/../../../etc/passwd is no content",
+            ),
+            // It is there, and has no path.
+            ("kind: send, what: src/pipe, rate: 1pps, lab: {}", "what: src/pipe is no content"),
+            ("kind: send, plugin: {name: a/b}, rate: 1pps, lab: {}", "plugin.name: a/b is no content"),
+            (
+                "kind: endpoint, test: tcp-stream, host: 198.18.x.localhost",
+                "host: 198.18.x.localhost is not granted",
+            ),
+            (
                 "kind: send, plugin: {name: ../a.wasm}, rate: 1pps, lab: {}",
                 "plugin.name: ../a.wasm is no content",
             ),
@@ -519,6 +613,19 @@ mod tests {
             let said = look(text).expect_err(text);
             assert!(said.starts_with(says), "{text}: {said}");
         }
+        std::fs::remove_file(pipe).expect("there");
+        let ports = Grants {
+            interfaces: vec!["tx0@/run/netns/*".into(), "tx0@/run/netns/a".into()],
+            ..Grants::default()
+        };
+        for (name, says) in
+            [("tx0@/run/netns/../../proc/1/ns/net", "is not granted"), ("tx0@/run/netns/b", "is not granted")]
+        {
+            assert!(ports.interface("on", name).is_err_and(|fault| fault.message.contains(says)), "{name}");
+        }
+        assert!(
+            ports.interface("on", "tx0@/run/netns/a").is_err_and(|fault| fault.data.kind == FaultKind::Usage)
+        );
         let job_of = |text: &str| grants.job(&job(text), false).map_err(|fault| fault.message);
         assert!(job_of("kind: netserver").is_err_and(|said| said.starts_with("listen: it would wait")));
         assert!(

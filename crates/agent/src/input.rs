@@ -104,9 +104,13 @@ fn ready(fd: BorrowedFd<'_>, patience: Duration) -> Result<PollFlags, Errno> {
     }
 }
 
-/// Has the other end of a pipe been closed, whatever is still in it?
+/// Has the other end of a pipe or socket been closed, whatever is still in it?
 pub(crate) fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
-    ready(fd, Duration::ZERO).is_ok_and(|flags| flags.contains(PollFlags::HUP))
+    // Of a socket that is closed in one direction the other one is known to be.
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok()
+        && polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP)
 }
 
 #[cfg(test)]

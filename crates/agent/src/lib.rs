@@ -50,7 +50,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs at once.
 const RUNNING: usize = 16;
@@ -62,6 +62,8 @@ const WAITING: usize = 256;
 const LOOK: Duration = Duration::from_millis(50);
 /// At its end a client that takes nothing for so long is left.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Runs have so long to end in an orderly way.
+const LAST: Duration = Duration::from_secs(15);
 
 /// What an agent is started with.
 #[derive(Debug, Clone)]
@@ -99,7 +101,7 @@ pub fn serve(
     let mut agent = Agent::new(options, folder, Arc::clone(&outbox));
     let mut input = Input::new(from, message::LINE_BYTES);
     let ended = loop {
-        if outbox.is_closed() {
+        if outbox.is_closed() || outbox.is_deaf() {
             break Ended::Unread;
         }
         if stop.load(Relaxed) {
@@ -341,7 +343,9 @@ impl Agent {
     fn rate(&self, asked: &JobRate) -> Result<Answered, Fault> {
         let run = self.run_named(&asked.run)?;
         let percent = prepare::percent(&run.job, asked)?;
-        self.grants.changed_rate(&run.job, run.mtu, percent)?;
+        if let Some(mtu) = run.mtu {
+            self.grants.changed_rate(&run.job, mtu, percent)?;
+        }
         if run.is_over() {
             return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
         }
@@ -381,8 +385,10 @@ impl Agent {
             (runs.len(), going)
         };
         if going.len() >= RUNNING || all >= RUNS {
-            let what =
-                format!("{} runs go on, and {all} are kept: {RUNNING} and {RUNS} are possible", going.len());
+            let what = match going.len() {
+                RUNNING.. => format!("{RUNNING} runs go on, which is the most"),
+                _ => format!("{all} runs are kept, which is the most"),
+            };
             return Err(
                 Fault::new(FaultKind::Limit, what).remedy("wait for runs, and forget those that are over")
             );
@@ -424,8 +430,15 @@ impl Agent {
         for run in self.runs().values() {
             run.handle().stop();
         }
+        let until = Instant::now() + LAST;
         for follower in self.followers.drain(..) {
-            let _ = follower.join();
+            while !follower.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // One that hears nothing ends with the process, to which all belongs that it has.
+            if follower.is_finished() {
+                let _ = follower.join();
+            }
         }
         self.runs().values().for_each(|run| run.forget());
     }

@@ -175,6 +175,15 @@ impl Outbox {
         self.lock().closed
     }
 
+    /// Has nobody its other end any more, though nothing was written since?
+    pub fn is_deaf(&self) -> bool {
+        let inside = self.lock();
+        let Some(direct) = &inside.direct else { return false };
+        let mut polled = [PollFd::new(direct, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().contains(PollFlags::ERR)
+    }
+
     /// Nothing more comes. Waits until all is written, as long as the client goes on reading: each `patience` it must have taken something.
     pub fn finish(&self, patience: Duration) {
         let mut inside = self.lock();

@@ -28,7 +28,8 @@ pub(crate) struct Prepared {
     pub used: Vec<Used>,
     /// As it is carried out: with the places of files.
     job: Job,
-    mtu: u32,
+    /// The largest MTU of its interfaces; in a lab rates have no limit.
+    mtu: Option<u32>,
     consent: Consent,
     claims: Vec<Claimed>,
     start_at: Option<u64>,
@@ -68,17 +69,27 @@ pub(crate) fn prepare(
     grants.job(&as_sent, in_lab)?;
     let folder = folder.join(name);
     let mut value = told.clone();
-    let mut files =
-        Files { grants, contents, named: &named, folder: &folder, names: Vec::new(), taken: BTreeMap::new() };
+    if !in_lab {
+        grants.bounds_catching_up(&as_sent, &mut value)?;
+    }
+    let mut files = Files {
+        grants,
+        contents,
+        named: &named,
+        folder: &folder,
+        names: Vec::new(),
+        taken: BTreeMap::new(),
+        of_file: false,
+    };
     let found =
         grants.look_through(&mut value, in_lab, &mut |setting, kind, path| files.place(setting, kind, path));
     let found = found.and_then(|found| files.all_taken().map(|()| found));
-    let Files { names, .. } = files;
+    let Files { names, of_file, .. } = files;
     let rest = found.and_then(|found| {
         let job = read(value)?;
         let mtu = found.iter().map(|(_, place)| place.interface.mtu).max().unwrap_or(1500);
         if !in_lab {
-            grants.rate(&job, mtu)?;
+            grants.rate(&job, mtu, of_file)?;
         }
         let claims = claim(&found, name)?;
         let used = found.into_iter().map(|(used, _)| used).collect();
@@ -89,7 +100,7 @@ pub(crate) fn prepare(
         let _ = std::fs::remove_dir_all(&folder);
     })?;
     let consent = job.asks();
-    Ok(Prepared { told, used, job, mtu, consent, claims, start_at, folder, names })
+    Ok(Prepared { told, used, job, mtu: (!in_lab).then_some(mtu), consent, claims, start_at, folder, names })
 }
 
 impl Prepared {
@@ -174,15 +185,34 @@ struct Files<'a> {
     names: Vec<Named>,
     /// For paths where they are; the same file has one place.
     taken: BTreeMap<(String, bool), String>,
+    /// What says the frames is a file.
+    of_file: bool,
 }
 
+const NO_TEXT: &str = "it must be text in UTF-8";
+/// Bytes of a file's name: Linux has no longer ones.
+const NAME_BYTES: usize = 255;
+
 impl Files<'_> {
+    /// A setting is a file: is it what says the frames?
+    fn is_traffic(&mut self, setting: &str) {
+        self.of_file |= matches!(setting, "what" | "bench.what" | "bench.back");
+    }
+
     fn place(&mut self, setting: &str, kind: FileOf, path: &str) -> Result<Option<String>, Fault> {
         let written = kind == FileOf::Written;
         let content = self.named.get(path);
         if content.is_none() && !written {
-            return self.grants.file(setting, path, kind).map(|()| None);
+            let Some(found) = self.grants.file(setting, path, kind)? else { return Ok(None) };
+            self.is_traffic(setting);
+            let found =
+                found.to_str().ok_or_else(|| Fault::of_setting(FaultKind::Usage, setting, NO_TEXT))?;
+            if found != path {
+                self.names.push(Named { real: found.to_owned(), named: path.to_owned(), written });
+            }
+            return Ok(Some(found.to_owned()));
         }
+        self.is_traffic(setting);
         if path == "-" || path.starts_with("-.") {
             self.grants.file(setting, "-", kind)?;
         }
@@ -192,6 +222,9 @@ impl Files<'_> {
         let usage = |what: &str| Fault::of_setting(FaultKind::Usage, setting, what);
         let own = Path::new(path).file_name().filter(|_| !path.ends_with('/'));
         let own = own.ok_or_else(|| usage("it must end with a file's name"))?;
+        if own.len() > NAME_BYTES || path.contains('\0') {
+            return Err(usage("no file can have that name: it has more than 255 bytes, or a byte 0"));
+        }
         let folder = self.folder.join(self.taken.len().to_string());
         let room = |error: std::io::Error| {
             Fault::new(FaultKind::Limit, format!("{setting}: there is no room for its file: {error}"))
@@ -208,7 +241,7 @@ impl Files<'_> {
             };
             put.map_err(room)?;
         }
-        let real = place.to_str().ok_or_else(|| usage("it must be text in UTF-8"))?.to_owned();
+        let real = place.to_str().ok_or_else(|| usage(NO_TEXT))?.to_owned();
         self.names.push(Named { real: real.clone(), named: path.to_owned(), written });
         self.taken.insert((path.to_owned(), written), real.clone());
         Ok(Some(real))

@@ -46,8 +46,8 @@ pub(crate) struct Run {
     pub number: u64,
     pub name: String,
     pub job: Job,
-    /// The largest MTU of its interfaces.
-    pub mtu: u32,
+    /// The largest MTU of its interfaces; in a lab rates have no limit.
+    pub mtu: Option<u32>,
     handle: Handle,
     folder: PathBuf,
     names: Vec<Named>,
@@ -58,7 +58,7 @@ pub(crate) struct Run {
 impl Run {
     pub fn new(
         (number, name): (u64, String),
-        (job, mtu): (Job, u32),
+        (job, mtu): (Job, Option<u32>),
         handle: Handle,
         (folder, names): (PathBuf, Vec<Named>),
         claims: Vec<Claimed>,
@@ -103,8 +103,9 @@ impl Run {
         let claims = std::mem::take(&mut self.end().claims);
         // Who hears that it is over finds the interfaces free.
         drop(claims);
-        outbox.push(notification("run.ended", &RunEnded { run: &self.name, outcome: how }));
+        // Who hears that it is over finds it so.
         let mut end = self.end();
+        outbox.push(notification("run.ended", &RunEnded { run: &self.name, outcome: how }));
         let waiting = std::mem::take(&mut end.waiting);
         for id in &waiting {
             outbox.push(answer(id, &told));
@@ -191,6 +192,9 @@ impl Run {
             let setting =
                 if matches!(self.job, Job::Trial(_) | Job::Search(_)) { "bench.what" } else { "what" };
             return Fault::of_setting(FaultKind::Usage, setting, said);
+        }
+        if failed.find::<scenario::ScenarioError>().is_some() {
+            return Fault::of_setting(FaultKind::Usage, "what", said);
         }
         if failed.find::<Late>().is_some() {
             return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");

@@ -60,12 +60,18 @@ impl Gate {
     /// it sets `stop`.
     pub fn pass(&self, stop: &AtomicBool) -> u64 {
         if self.workers <= 1 {
-            return self.at.map_or_else(clock::now, |at| self.await_start(at, stop));
+            let Some(at) = self.at else { return clock::now() };
+            self.look_if_late(at, stop);
+            return self.await_start(at, stop);
         }
         let mut state = self.lock();
         state.arrived += 1;
         if state.arrived >= self.workers && state.start.is_none() {
             state.start = Some(self.at.unwrap_or_else(|| clock::now() + LEAD_NS));
+            // Once for all: one that wakes late may send late, as all others do then.
+            if let Some(at) = self.at {
+                self.look_if_late(at, stop);
+            }
             self.opened.notify_all();
         }
         let start = loop {
@@ -89,11 +95,17 @@ impl Gate {
         start
     }
 
-    /// Waits for a given start, and returns it; or the present, when `stop` is set before it. Who comes after it sets `stop`.
-    fn await_start(&self, start: u64, stop: &AtomicBool) -> u64 {
+    /// All stand before it. If its start is over already, nobody may send.
+    fn look_if_late(&self, start: u64, stop: &AtomicBool) {
         if let Some(late) = clock::now().checked_sub(start).filter(|late| *late > 0) {
             self.late_ns.fetch_max(late, Ordering::Relaxed);
             stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for a given start, and returns it; or the present, when `stop` is set before it, or nobody may send.
+    fn await_start(&self, start: u64, stop: &AtomicBool) -> u64 {
+        if self.late_ns().is_some() {
             return clock::now();
         }
         loop {

@@ -86,9 +86,11 @@ fn below(value: &mut Value, path: &str, reach: Reach, see: &mut dyn FnMut(&str, 
                 if name == "options" {
                     continue;
                 }
+                // A clone's is a file, and Kafka's a word.
+                let is_kafkas = name == "key" && path.ends_with("kafka");
                 let reach = REACHES
                     .iter()
-                    .find(|(listed, _)| listed == name)
+                    .find(|(listed, _)| listed == name && !is_kafkas)
                     .map_or(Reach::Word, |(_, reach)| *reach);
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 below(value, &path, reach, see);
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn each_text_of_a_job_is_seen_with_its_path_and_may_be_changed() {
-        let text = "{schema: netdyno.job/1, kind: replay, captures: [a.pcap, b.pcap], links: [{on: tx0}], rate: 5pps, \
+        let text = "{schema: netdyno.job/1, kind: replay, captures: [a.pcap, b.pcap], links: [{on: tx0, measure: rx0}], rate: 5pps, \
             meter: {capture: {file: got.pcapng}}}";
         let job = File::read(text, "job").expect("a job").jobs.remove(0);
         let mut value = job.to_value().expect("text");
@@ -122,11 +124,21 @@ mod tests {
         let expected = [
             "captures[0] Parsed a.pcap",
             "captures[1] Parsed b.pcap",
+            "links[0].measure Interface rx0",
             "links[0].on Interface tx0",
             "meter.capture.file Written got.pcapng",
         ];
         assert_eq!(seen, expected);
         assert_eq!(value["captures"][1], "/there/b.pcap");
+    }
+
+    #[test]
+    fn a_clones_key_is_a_file_and_kafkas_is_none() {
+        let text = "{schema: netdyno.job/1, kind: collect, listen: ['127.0.0.1:1'], kafka: {brokers: [a:1], topic: t, key: sampler}}";
+        let mut value = File::read(text, "job").expect("a job").jobs.remove(0).to_value().expect("text");
+        let mut seen = Vec::new();
+        each_text(&mut value, &mut |path, reach, _| seen.push((path.to_owned(), reach)));
+        assert!(seen.contains(&("kafka.key".to_owned(), Reach::Word)), "{seen:?}");
     }
 
     #[test]
