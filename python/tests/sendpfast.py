@@ -9,6 +9,8 @@ import tempfile
 import threading
 import time
 
+# Behind a shell's & it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 logging.getLogger("scapy").setLevel(logging.ERROR)
 from scapy.all import IP, UDP, Ether, conf, sendpfast  # noqa: E402
 

@@ -97,8 +97,10 @@ def test_an_interrupt_ends_the_run_in_order_and_keeps_its_report(tmp_path):
     script.write_text(
         textwrap.dedent(
             f"""
-            import sys, time
+            import signal, sys, time
             import netdyno as nd
+            # Behind a shell's & it is ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             run = nd.start({JOB!r}, program=nd.Program(command=(sys.executable, {DOUBLE!r})))
             print("started", flush=True)
             try:

@@ -141,7 +141,10 @@ def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
         textwrap.dedent(
             """
             import time
+            import signal
             import netdyno as nd
+            # Behind a shell's & it is ignored.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             with nd.lab() as lab:
                 run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
                 print("started", flush=True)
@@ -166,7 +169,7 @@ def test_sendpfast_sends_through_netdyno_in_all_its_forms():
     command = [program, "lab", "--", sys.executable, str(HERE / "sendpfast.py")]
     if os.geteuid() != 0:
         command = ["sudo", "-n", "--preserve-env", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "NETDYNO_BINARY": program})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "NETDYNO_BINARY": program})
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     for form, result in found.items():

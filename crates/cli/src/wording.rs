@@ -186,8 +186,8 @@ mod tests {
     use super::*;
     use std::path::{Path, PathBuf};
 
-    /// What is typed on a command line is known here and nowhere else.
-    const CLIENTS: [&str; 2] = ["cli", "bench"];
+    /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start it.
+    const CLIENTS: [&str; 3] = ["cli", "bench", "agent"];
     /// Options of other programs.
     const OF_OTHERS: [&str; 3] =
         ["ss --xdp", "mount --bind", "cargo build --release --target wasm32-unknown-unknown"];

@@ -366,7 +366,9 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "agent",
         &[example(
             "What this host is, and what jobs may do",
-            r#"printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":{"name":"shell","version":"1"},"protocol":["netdyno.agent/1"]}}' | netdyno agent --stdio"#,
+            r#"printf '%s' '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":' \
+    '{"name":"shell","version":"1"},"protocol":["netdyno.agent/1"]}}' \
+    | netdyno agent --stdio"#,
         )],
     ),
     (
