@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wire::hex::{decode, encode};
 
 /// Contents that are kept.
 pub(crate) const MOST: usize = 1024;
@@ -43,8 +44,9 @@ impl Contents {
     }
 
     pub fn begin(&mut self, asked: ContentBegin) -> Result<ContentBegun, Fault> {
-        let wanted = digest_of(&asked.sha256)
-            .ok_or_else(|| Fault::usage("content.begin: `sha256` must be 64 hexadecimal digits"))?;
+        let wanted: Option<[u8; 32]> = decode(&asked.sha256).and_then(|bytes| bytes.try_into().ok());
+        let wanted =
+            wanted.ok_or_else(|| Fault::usage("content.begin: `sha256` must be 64 hexadecimal digits"))?;
         if asked.name.len() > NAME_BYTES {
             return Err(Fault::usage("content.begin: `name` has more than 4096 bytes"));
         }
@@ -122,11 +124,8 @@ impl Contents {
         }
         let found: [u8; 32] = content.digest.clone().finalize().into();
         if found != content.wanted {
-            let what = format!(
-                "content.end: {} has the SHA-256 {}, which is another",
-                content.name,
-                hexadecimal(&found)
-            );
+            let what =
+                format!("content.end: {} has the SHA-256 {}, which is another", content.name, encode(&found));
             let fault = Fault::usage(what).remedy("send it again");
             // What is wrong is not gone on with.
             self.forget(name)?;
@@ -167,28 +166,12 @@ fn room(error: &std::io::Error) -> Fault {
     Fault::new(FaultKind::Limit, format!("a file of the agent's cannot be written: {error}"))
 }
 
-fn digest_of(text: &str) -> Option<[u8; 32]> {
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn begin(contents: &mut Contents, bytes: &[u8]) -> Result<ContentBegun, Fault> {
-        let sha256 = hexadecimal(&Sha256::digest(bytes));
+        let sha256 = encode(&Sha256::digest(bytes));
         contents.begin(ContentBegin { name: "web.pcap".to_owned(), bytes: bytes.len() as u64, sha256 })
     }
 

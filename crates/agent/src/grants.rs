@@ -124,23 +124,24 @@ impl Grants {
         }
     }
 
-    /// Is an interface granted? By the name that is written, and by the kernel's own for it.
+    /// Is an interface of this name granted?
+    pub(crate) fn has_interface(&self, name: &str) -> bool {
+        // A path of a namespace may lead anywhere by its links and dots: only the very same one is granted.
+        let same = |pattern: &str| match name.contains('/') {
+            true => pattern == name,
+            false => pattern.contains('@') == name.contains('@') && fits(pattern, name),
+        };
+        self.interfaces.iter().any(|pattern| same(pattern))
+    }
+
+    /// An interface, if it is granted: by the name that is written, and by the kernel's own for it.
     pub(crate) fn interface(&self, setting: &str, written: &str) -> Result<Place, Fault> {
         let refused = |name: &str| {
             let name = report::units::printable(name);
             Fault::of_setting(FaultKind::Refused, setting, format!("{name} is not granted to this agent"))
                 .remedy(format!("start the agent with --allow-interface {name}"))
         };
-        let granted = |name: &str| {
-            // A path of a namespace may lead anywhere by its links and dots: only the very same one is granted.
-            if name.contains('/') {
-                return self.interfaces.iter().any(|pattern| pattern == name);
-            }
-            self.interfaces
-                .iter()
-                .any(|pattern| pattern.contains('@') == name.contains('@') && fits(pattern, name))
-        };
-        if !granted(written) {
+        if !self.has_interface(written) {
             return Err(refused(written));
         }
         let place = Place::find(written)
@@ -149,7 +150,7 @@ impl Grants {
             Some((_, namespace)) => format!("{}@{namespace}", place.interface.name),
             None => place.interface.name.clone(),
         };
-        if granted(&kernels) { Ok(place) } else { Err(refused(&kernels)) }
+        if self.has_interface(&kernels) { Ok(place) } else { Err(refused(&kernels)) }
     }
 
     /// Looks through all texts of a job, and puts the places of its files into it. What it uses, outside of labs.

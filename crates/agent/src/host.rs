@@ -53,10 +53,10 @@ fn told(interface: &Interface, grants: &Grants) -> Value {
         "name": interface.name,
         "up": interface.up,
         "mtu": interface.mtu,
-        "granted": grants.interface("interfaces", &interface.name).is_ok(),
+        "granted": grants.has_interface(&interface.name),
     });
-    if let Some([a, b, c, d, e, f]) = interface.mac {
-        told["mac"] = json!(format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"));
+    if let Some(mac) = interface.mac {
+        told["mac"] = json!(wire::Mac(mac).to_string());
     }
     if let Some(driver) = &interface.driver {
         told["driver"] = json!(driver);

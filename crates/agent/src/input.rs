@@ -1,6 +1,7 @@
 //! Lines from the client.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use port::socket::polled;
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -45,7 +46,7 @@ impl<'f> Input<'f> {
             if let Some(came) = self.held_line() {
                 return came;
             }
-            match ready(self.from, patience) {
+            match polled(self.from, PollFlags::IN, patience) {
                 Ok(flags) if flags.is_empty() => return Came::Nothing,
                 Ok(_) => {}
                 Err(_) => return Came::End,
@@ -91,26 +92,11 @@ impl<'f> Input<'f> {
     }
 }
 
-fn ready(fd: BorrowedFd<'_>, patience: Duration) -> Result<PollFlags, Errno> {
-    let time = Timespec {
-        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: patience.subsec_nanos().into(),
-    };
-    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    match poll(&mut polled, Some(&time)) {
-        Ok(_) => Ok(polled[0].revents()),
-        Err(Errno::INTR) => Ok(PollFlags::empty()),
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Has the other end of a pipe or socket been closed, whatever is still in it?
 pub(crate) fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
     // Of a socket that is closed in one direction the other one is known to be.
-    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::RDHUP)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut polled, Some(&at_once)).is_ok()
-        && polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP)
+    let gone = PollFlags::HUP | PollFlags::RDHUP;
+    polled(fd, PollFlags::IN | PollFlags::RDHUP, Duration::ZERO).is_ok_and(|flags| flags.intersects(gone))
 }
 
 #[cfg(test)]

@@ -47,8 +47,8 @@ use snapshot::{Phase, Request as Wish};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -138,7 +138,7 @@ struct Agent {
     folder: Folder,
     contents: Contents,
     outbox: Arc<Outbox>,
-    runs: Arc<Mutex<Runs>>,
+    runs: Runs,
     followers: Vec<JoinHandle<()>>,
     next_run: u64,
     greeted: bool,
@@ -177,7 +177,7 @@ impl Agent {
             limits,
             folder,
             outbox,
-            runs: Arc::default(),
+            runs: Runs::new(),
             followers: Vec::new(),
             next_run: 1,
             greeted: false,
@@ -306,12 +306,8 @@ impl Agent {
         self.followers.push(thread);
     }
 
-    fn runs(&self) -> MutexGuard<'_, Runs> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn run_named(&self, name: &str) -> Result<Arc<Run>, Fault> {
-        self.runs().get(name).cloned().ok_or_else(|| {
+        self.runs.get(name).cloned().ok_or_else(|| {
             Fault::new(FaultKind::Unknown, format!("there is no run `{}`", report::units::printable(name)))
         })
     }
@@ -324,9 +320,7 @@ impl Agent {
     /// A run that is not over.
     fn going(&self, request: &Request) -> Result<Arc<Run>, Fault> {
         let run = self.run(request)?;
-        if run.is_over() {
-            return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
-        }
+        run.must_go_on()?;
         Ok(run)
     }
 
@@ -346,9 +340,7 @@ impl Agent {
         if let Some(mtu) = run.mtu {
             self.grants.changed_rate(&run.job, mtu, percent)?;
         }
-        if run.is_over() {
-            return Err(Fault::new(FaultKind::Engine, format!("{} is over", run.name)));
-        }
+        run.must_go_on()?;
         if let Some(why) = manual(&run, |manual| manual.no_rate)? {
             return Err(Fault::new(FaultKind::Engine, format!("{}: {why}", run.name)));
         }
@@ -366,24 +358,18 @@ impl Agent {
         Ok(answered)
     }
 
-    fn forget(&self, request: &Request) -> Result<Answered, Fault> {
+    fn forget(&mut self, request: &Request) -> Result<Answered, Fault> {
         let run = self.run(request)?;
-        if !run.is_over() {
-            let fault = Fault::new(FaultKind::Engine, format!("{} is not over", run.name));
-            return Err(fault.remedy("stop it, and wait for it"));
-        }
-        self.runs().remove(&run.name);
+        run.must_be_over()?;
+        self.runs.remove(&run.name);
         run.forget();
         Ok(now(json!({})))
     }
 
     fn start(&mut self, request: &Request) -> Result<(), Fault> {
         let asked: JobStart = request.params()?;
-        let (all, going) = {
-            let runs = self.runs();
-            let going: Vec<Arc<Run>> = runs.values().filter(|run| !run.is_over()).cloned().collect();
-            (runs.len(), going)
-        };
+        let all = self.runs.len();
+        let going: Vec<Arc<Run>> = self.runs.values().filter(|run| !run.is_over()).cloned().collect();
         if going.len() >= RUNNING || all >= RUNS {
             let what = match going.len() {
                 RUNNING.. => format!("{RUNNING} runs go on, which is the most"),
@@ -393,16 +379,17 @@ impl Agent {
                 Fault::new(FaultKind::Limit, what).remedy("wait for runs, and forget those that are over")
             );
         }
-        let name = format!("r{}", self.next_run);
+        let number = self.next_run;
+        let name = format!("r{number}");
         let every = Some(asked.snapshots_every_ns).filter(|every| *every > 0).map(Duration::from_nanos);
         let prepared =
             prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &going)?;
         self.next_run += 1;
         let started =
             JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };
-        let run = prepared.start(self.next_run, name.clone())?;
+        let run = prepared.start(number, name.clone())?;
         let run = Arc::new(run);
-        self.runs().insert(name, Arc::clone(&run));
+        self.runs.insert(name, Arc::clone(&run));
         // Before whatever it says.
         let told = serde_json::to_value(started).map_err(internal);
         self.outbox.push(answer(&request.id, &told));
@@ -427,7 +414,7 @@ impl Agent {
     /// The client has gone: all runs end in an orderly way.
     fn end(&mut self) {
         self.over.store(true, Relaxed);
-        for run in self.runs().values() {
+        for run in self.runs.values() {
             run.handle().stop();
         }
         let until = Instant::now() + LAST;
@@ -440,7 +427,7 @@ impl Agent {
                 let _ = follower.join();
             }
         }
-        self.runs().values().for_each(|run| run.forget());
+        self.runs.values().for_each(|run| run.forget());
     }
 }
 

@@ -3,7 +3,8 @@
 //! Nobody waits for a client that does not read: answers wait here, and when many do, no more requests are read; of each run there is
 //! one snapshot, the newest. A thread of its own writes.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use port::socket::polled;
+use rustix::event::PollFlags;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -179,9 +180,7 @@ impl Outbox {
     pub fn is_deaf(&self) -> bool {
         let inside = self.lock();
         let Some(direct) = &inside.direct else { return false };
-        let mut polled = [PollFd::new(direct, PollFlags::empty())];
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().contains(PollFlags::ERR)
+        polled(direct, PollFlags::empty(), Duration::ZERO).is_ok_and(|flags| flags.contains(PollFlags::ERR))
     }
 
     /// Nothing more comes. Waits until all is written, as long as the client goes on reading: each `patience` it must have taken something.
@@ -207,9 +206,7 @@ impl Outbox {
 
 /// Can something be written without waiting?
 fn has_room(to: &impl AsFd) -> bool {
-    let mut polled = [PollFd::new(to, PollFlags::OUT)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents() == PollFlags::OUT
+    polled(to, PollFlags::OUT, Duration::ZERO) == Ok(PollFlags::OUT)
 }
 
 #[cfg(test)]

@@ -56,7 +56,16 @@ pub(crate) fn prepare(
     job.entry("schema").or_insert_with(|| spec::SCHEMA.into());
     let as_sent = read(Value::Object(job))?;
     if start_at.is_some()
-        && matches!(as_sent, Job::Search(_) | Job::Trial(_) | Job::Impair(_) | Job::EndpointSearch(_))
+        && matches!(
+            as_sent,
+            Job::Search(_)
+                | Job::Trial(_)
+                | Job::Impair(_)
+                | Job::EndpointSearch(_)
+                | Job::EndpointServer(_)
+                | Job::Iperf3Server(_)
+                | Job::Netserver(_)
+        )
     {
         return Err(Fault::usage("job.start: jobs of this kind begin at once").remedy("leave out `start_at`"));
     }

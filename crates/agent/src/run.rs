@@ -1,6 +1,5 @@
 //! A job that was started here, until it is forgotten.
 
-use crate::contents::hexadecimal;
 use crate::message::{
     CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunSnapshot, Written,
     answer, notification,
@@ -20,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Files that a run may have written.
+/// Files of a run that are told.
 const MOST_FILES: usize = 10_000;
 
 /// A file of the job, where it is here, and how the job names it.
@@ -79,6 +78,21 @@ impl Run {
         self.end().answer.is_some()
     }
 
+    pub fn must_go_on(&self) -> Result<(), Fault> {
+        if !self.is_over() {
+            return Ok(());
+        }
+        Err(Fault::new(FaultKind::Engine, format!("{} is over", self.name)))
+    }
+
+    pub fn must_be_over(&self) -> Result<(), Fault> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let fault = Fault::new(FaultKind::Engine, format!("{} is not over", self.name));
+        Err(fault.remedy("stop it, or wait for it"))
+    }
+
     /// Ends it without a report.
     pub fn abort(&self) {
         self.aborted.store(true, Relaxed);
@@ -101,9 +115,8 @@ impl Run {
         let (how, told) = self.told(outcome);
         outbox.last_snapshot(self.number);
         let claims = std::mem::take(&mut self.end().claims);
-        // Who hears that it is over finds the interfaces free.
         drop(claims);
-        // Who hears that it is over finds it so.
+        // Who hears that it is over finds it so, and its interfaces free.
         let mut end = self.end();
         outbox.push(notification("run.ended", &RunEnded { run: &self.name, outcome: how }));
         let waiting = std::mem::take(&mut end.waiting);
@@ -229,10 +242,7 @@ impl Run {
 
     /// What it wrote: each with its place here.
     fn written(&self) -> Result<Vec<(String, PathBuf)>, Fault> {
-        if !self.is_over() {
-            let fault = Fault::new(FaultKind::Engine, format!("{} is not over", self.name));
-            return Err(fault.remedy("wait for it"));
-        }
+        self.must_be_over()?;
         let mut files = Vec::new();
         for file in self.names.iter().filter(|file| file.written) {
             let (Some(folder), Some(own)) =
@@ -241,7 +251,11 @@ impl Run {
                 continue;
             };
             let Ok(entries) = std::fs::read_dir(folder) else { continue };
-            for entry in entries.flatten().take(MOST_FILES) {
+            for entry in entries.flatten() {
+                if files.len() == MOST_FILES {
+                    let what = format!("{} wrote more than {MOST_FILES} files", self.name);
+                    return Err(Fault::new(FaultKind::Limit, what));
+                }
                 if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
                     continue;
                 }
@@ -262,7 +276,7 @@ impl Run {
         let read = |path: &Path| -> io::Result<(u64, String)> {
             let (mut file, mut digest) = (File::open(path)?, Sha256::new());
             let bytes = io::copy(&mut file, &mut digest)?;
-            Ok((bytes, hexadecimal(&digest.finalize())))
+            Ok((bytes, wire::hex::encode(&digest.finalize())))
         };
         let of = |(name, path): (String, PathBuf)| {
             let (bytes, sha256) = read(&path).map_err(|error| unreadable(&name, &error))?;

@@ -62,7 +62,7 @@ impl Gate {
         if self.workers <= 1 {
             let Some(at) = self.at else { return clock::now() };
             self.look_if_late(at, stop);
-            return self.await_start(at, stop);
+            return await_start(at, stop);
         }
         let mut state = self.lock();
         state.arrived += 1;
@@ -87,7 +87,7 @@ impl Gate {
         };
         drop(state);
         if self.at == Some(start) {
-            return self.await_start(start, stop);
+            return await_start(start, stop);
         }
         while clock::now() < start {
             std::hint::spin_loop();
@@ -103,29 +103,26 @@ impl Gate {
         }
     }
 
-    /// Waits for a given start, and returns it; or the present, when `stop` is set before it, or nobody may send.
-    fn await_start(&self, start: u64, stop: &AtomicBool) -> u64 {
-        if self.late_ns().is_some() {
-            return clock::now();
-        }
-        loop {
-            let left = start.saturating_sub(clock::now());
-            if left == 0 {
-                return start;
-            }
-            if stop.load(Ordering::Relaxed) {
-                return clock::now();
-            }
-            match left.checked_sub(SPIN_NS) {
-                Some(sleep) if sleep > 0 => std::thread::sleep(Duration::from_nanos(sleep).min(LOOK)),
-                _ => std::hint::spin_loop(),
-            }
-        }
-    }
-
     /// Nothing that panics happens under this lock.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for a given start, and returns it; or the present, when `stop` is set before it.
+pub fn await_start(start: u64, stop: &AtomicBool) -> u64 {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return clock::now();
+        }
+        let left = start.saturating_sub(clock::now());
+        if left == 0 {
+            return start;
+        }
+        match left.checked_sub(SPIN_NS) {
+            Some(sleep) if sleep > 0 => std::thread::sleep(Duration::from_nanos(sleep).min(LOOK)),
+            _ => std::hint::spin_loop(),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub mod worker;
 
 pub use crate::awake::Awake;
 pub use crate::departures::Departures;
-pub use crate::gate::Gate;
+pub use crate::gate::{Gate, await_start};
 pub use crate::merge::{Merged, Share};
 pub use crate::pacer::CatchUp;
 pub use crate::priority::{Had, Priority};

@@ -3,7 +3,6 @@
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
 use crate::samples::{SAMPLE, Samples, Spreads};
-use engine::Gate;
 use histogram::Histogram;
 use meter::Meter;
 use report::{Code, Note, Report, Said, Sentence};
@@ -91,23 +90,19 @@ impl Session {
     /// Waits for the start that was given.
     fn await_start(&self) -> Result<(), Late> {
         let Some(at) = self.begins_at() else { return Ok(()) };
-        let gate = Gate::at(1, Some(at));
-        // What comes too late is an error, and stops nobody.
-        let ended = AtomicBool::new(self.is_stopped());
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| gate.pass(&ended));
-            while !waits.is_finished() {
-                ended.fetch_or(self.is_stopped(), Relaxed);
-                std::thread::sleep(Duration::from_millis(1));
+        match clocks::monotonic().checked_sub(at).filter(|late| *late > 0) {
+            Some(by_ns) => Err(Late { by_ns }),
+            None => {
+                engine::await_start(at, &self.stop);
+                Ok(())
             }
-        });
-        gate.late_ns().map_or(Ok(()), |by_ns| Err(Late { by_ns }))
+        }
     }
 
     /// When it begins, by CLOCK_MONOTONIC in nanoseconds.
     pub(crate) fn begins_at(&self) -> Option<u64> {
-        let ahead = clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic);
-        self.start_at.map(|tai| tai.saturating_add_signed(ahead.ns.saturating_neg()))
+        let ahead = || clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic);
+        self.start_at.map(|tai| tai.saturating_add_signed(ahead().ns.saturating_neg()))
     }
 
     /// Was it asked to end?

@@ -1,9 +1,12 @@
 //! Packet sockets (packet(7)): opened, set and bound. What goes through them is their users' own.
 #![allow(unsafe_code, reason = "link-layer addresses and packet socket options, which rustix does not have")]
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// A packet socket of the calling thread's network namespace, which receives nothing until it is bound.
 ///
@@ -17,6 +20,23 @@ pub fn open() -> io::Result<OwnedFd> {
     }
     // SAFETY: `raw` was just opened and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Waits until a descriptor is ready for what `flags` say, at most `patience`; a signal ends it, too. What it is ready for: nothing, if
+/// neither came.
+///
+/// # Errors
+/// As of poll(2).
+pub fn polled(fd: impl AsFd, flags: PollFlags, patience: Duration) -> Result<PollFlags, Errno> {
+    let time = Timespec {
+        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    let mut polled = [PollFd::new(&fd, flags)];
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => Ok(polled[0].revents()),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Binds it to an interface: from now on frames of `protocol` (`libc::ETH_P_*`) are received there; 0: none, it only sends.

@@ -22,9 +22,10 @@ use super::{AfxdpError, Description, LEAVING, Mode, wait_for_carrier};
 use crate::map::Map;
 use crate::packet::{BATCH, Target};
 use crate::rx::{Frame, Rx, RxCounters, RxError, RxFacts, Stamp, StampedBy, inlet};
-use crate::socket::promiscuous;
+use crate::socket::{polled, promiscuous};
 use bpf::redirect::{self, Sockets};
 use bpf::{Hook, Link};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::xdp::{SocketAddrXdpFlags as Flags, XdpDescOptions};
 use std::collections::BTreeSet;
@@ -429,7 +430,7 @@ impl Rx for AfxdpRx {
             interface: self.name.clone(),
             source: errno.into(),
         };
-        inlet::poll_in(self.socket.as_fd(), patience).map_err(io)?;
+        polled(&self.socket, PollFlags::IN, patience).map_err(io)?;
         self.take();
         if self.frames.is_empty() {
             // poll(2) does not tell.

@@ -3,8 +3,8 @@
 use super::{Checksum, Direction, Kind, RxError, Stamp, StampedBy};
 use crate::map::Map;
 use crate::packet::Target;
-use crate::socket::{self, set};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::socket::{self, polled, set};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{netdevice, sockopt};
 use std::io;
@@ -93,7 +93,7 @@ impl Inlet {
     /// Waits until a frame may be there, at most `patience`. That the interface went down is reported once.
     pub fn wait(&self, patience: Duration) -> Result<(), RxError> {
         let failed = |errno: Errno| failed(&self.name, "receiving", errno.into());
-        if !poll_in(self.socket.as_fd(), patience).map_err(failed)?.contains(PollFlags::ERR) {
+        if !polled(&self.socket, PollFlags::IN, patience).map_err(failed)?.contains(PollFlags::ERR) {
             return Ok(());
         }
         // Asking clears it; else each poll would return at once.
@@ -115,19 +115,6 @@ impl Inlet {
 impl AsFd for Inlet {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// Waits for a descriptor that can be read, at most `patience`; a signal ends it, too.
-pub fn poll_in(fd: BorrowedFd<'_>, patience: Duration) -> Result<PollFlags, Errno> {
-    let time = Timespec {
-        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: patience.subsec_nanos().into(),
-    };
-    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    match poll(&mut polled, Some(&time)) {
-        Ok(_) | Err(Errno::INTR) => Ok(polled[0].revents()),
-        Err(errno) => Err(errno),
     }
 }
 

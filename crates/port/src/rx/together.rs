@@ -1,7 +1,8 @@
 //! Several receivers as one: the queues of an interface with AF_XDP, or several interfaces.
 
-use super::inlet::poll_in;
 use super::{Frame, Rx, RxCounters, RxError, RxFacts};
+use crate::socket::polled;
+use rustix::event::PollFlags;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -68,7 +69,7 @@ impl<R: Rx> Rx for Together<R> {
         }
         // Its errors are those of the members, which are asked in any case: for no longer than a look, but for long enough
         // to be told what is wrong with the interface.
-        let _ = poll_in(self.epoll.as_fd(), patience);
+        let _ = polled(&self.epoll, PollFlags::IN, patience);
         self.look(Duration::from_nanos(1))
     }
 

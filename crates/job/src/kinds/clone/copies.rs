@@ -9,8 +9,9 @@ use clone::funnel::{Copies as Counted, Said};
 use clone::replica::{MOST_HELD, OFFER_NS, Pace, Replica, Step};
 use clone::slab::Slab;
 use clone::table::{Event, Id};
+use port::socket::polled;
 use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{PollFlags, Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, bind, connect, recv, send,
@@ -631,9 +632,7 @@ pub fn now_real() -> u64 {
 
 /// Is it known whether the connection came about?
 fn has_answer(socket: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    polled(socket, PollFlags::OUT, Duration::ZERO).is_ok_and(|flags| !flags.is_empty())
 }
 
 /// Begins to connect, from this address and port if one is given.
