@@ -35,6 +35,8 @@ pub enum CaptureError {
     GivenUp {
         /// The file.
         file: String,
+        /// By its flag; else its time was over.
+        stopped: bool,
     },
     /// There is nothing in it.
     #[error("{file} is empty (0 bytes): even a capture without packets has a header; was its disk full?")]

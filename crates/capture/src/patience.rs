@@ -57,14 +57,14 @@ impl<S: Read + AsFd> Read for Waiting<S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.patience.is_bounded() {
             if self.patience.is_stopped() {
-                return Err(io::Error::other(GivenUp));
+                return Err(io::Error::other(GivenUp { stopped: true }));
             }
             // What is there is read, however late it is.
             let over = self.patience.time_is_over();
             let mut polled = [PollFd::new(&self.source, PollFlags::IN)];
             // The end, and whatever is wrong, are ready to be read, too.
             match poll(&mut polled, Some(if over { &AT_ONCE } else { &LOOK })) {
-                Ok(0) if over => return Err(io::Error::other(GivenUp)),
+                Ok(0) if over => return Err(io::Error::other(GivenUp { stopped: false })),
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => break,
                 Err(error) => return Err(error.into()),
@@ -77,11 +77,14 @@ impl<S: Read + AsFd> Read for Waiting<S> {
 /// Why such a read failed.
 #[derive(Debug, thiserror::Error)]
 #[error("given up")]
-struct GivenUp;
+pub(crate) struct GivenUp {
+    /// By the flag, which whoever reads may not have seen set elsewhere; else the time was over.
+    pub(crate) stopped: bool,
+}
 
 /// Was it given up, as far below decompressors as it may be?
-pub(crate) fn is_given_up(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<GivenUp>())
+pub(crate) fn given_up(error: &io::Error) -> Option<&GivenUp> {
+    error.get_ref()?.downcast_ref()
 }
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
                 }
             });
             let error = reader.next_record().expect_err("nothing comes");
-            assert!(matches!(error, CaptureError::GivenUp { .. }), "{error:?}");
+            assert!(matches!(error, CaptureError::GivenUp { stopped: true, .. }), "{error:?}");
             // Not before the flag, however busy the machine is.
             assert!(began.elapsed() >= Duration::from_millis(45) && stop.load(Relaxed));
             setter.join().expect("the setter");
@@ -147,7 +150,7 @@ mod tests {
         }
         assert!(matches!(reader.next_record(), Ok(Some(_))));
         let error = reader.next_record().expect_err("nothing comes");
-        assert!(matches!(error, CaptureError::GivenUp { .. }), "{error:?}");
+        assert!(matches!(error, CaptureError::GivenUp { stopped: false, .. }), "{error:?}");
         assert!(clocks::monotonic() >= at);
     }
 

@@ -11,7 +11,7 @@ use wire::LinkType;
 
 use crate::error::{CaptureError, Fault, Place};
 use crate::input::Input;
-use crate::patience::{Patience, is_given_up};
+use crate::patience::{Patience, given_up};
 use crate::pcap::{self, Pcap};
 use crate::pcapng::{self, Pcapng};
 use crate::sniff::looks_like;
@@ -365,8 +365,8 @@ impl Reader {
 
 /// What a failed read means: a fault of the compressed stream, or of the system.
 fn stream_error(error: io::Error, input: &Input, file: String, place: Place) -> CaptureError {
-    if is_given_up(&error) {
-        return CaptureError::GivenUp { file };
+    if let Some(given_up) = given_up(&error) {
+        return CaptureError::GivenUp { file, stopped: given_up.stopped };
     }
     let offset = input.offset();
     let Some(compression) = input.compression.filter(|_| error.raw_os_error().is_none()) else {

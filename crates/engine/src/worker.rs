@@ -441,10 +441,13 @@ impl Run<'_> {
         Ok(count)
     }
 
-    /// The source has no more. One that was given up at a stop, or because the run's time is over, has no fault.
+    /// The source has no more. One that was given up at a stop, or because the run's time is over, has no fault. A source may
+    /// hear of the stop before its worker does.
     fn without(&mut self, fault: SourceError) -> Ended {
         match fault {
-            SourceError::Capture(capture::CaptureError::GivenUp { .. }) if self.control.stopped() => {
+            SourceError::Capture(capture::CaptureError::GivenUp { stopped, .. })
+                if stopped || self.control.stopped() =>
+            {
                 Ended::Stopped
             }
             SourceError::Capture(capture::CaptureError::GivenUp { .. }) => {
