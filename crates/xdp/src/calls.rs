@@ -18,6 +18,8 @@
 pub const CALL_NS: u64 = 20_000_000;
 /// A sleep shorter than this is not worth its context switches and the call that follows.
 const LEAST_SLEEP_NS: u64 = 30_000;
+/// How long before a frame a sleep ends of one that was not tried for that.
+const FIRST_MARGIN: u64 = 60_000;
 /// No longer sleep at a time, to notice requests.
 const MOST_SLEEP_NS: u64 = 20_000_000;
 /// What is run through in vain at the end of a call, when the next frame is far away, may take so long.
@@ -28,7 +30,7 @@ const IDLE_NS: u64 = 4_000;
 /// beside `stress-ng --cpu 2` on Linux 6.18 the core was gone for 50 ms in each second.
 const WORK_PER_REST: u64 = 12;
 /// It rests so long at a time. What a rest takes longer, because the machine wakes threads late, goes to its credit.
-const REST_NS: u64 = 80_000;
+pub const REST_NS: u64 = 80_000;
 /// However late threads are woken, sleeps end no more than so many of the first margins before a frame: what is later is
 /// the machine's, and reported as lateness.
 const MOST_MARGINS: u64 = 8;
@@ -77,6 +79,8 @@ pub struct Calls {
     least: u64,
     /// Rest that is owed; `None`: none ever is.
     owed: Option<i64>,
+    /// It goes before others that want its core: it leaves that to them wherever it can.
+    goes_first: bool,
 }
 
 impl Calls {
@@ -90,26 +94,47 @@ impl Calls {
             margin,
             least: margin.unwrap_or(0),
             owed: rests.then_some(0),
+            goes_first: false,
         }
     }
 
-    /// The thread has become a real-time task: it rests from now on.
-    pub fn rests_now(&mut self) {
+    /// The thread has become a real-time task because others want its core: it rests from now on, and sleeps in shorter gaps. How
+    /// late it was woken among those others says nothing of how late it is woken before them, which it learns. `sleeps`: if sleeping may
+    /// be worth it at all.
+    pub fn goes_first_now(&mut self, sleeps: bool) {
         self.owed.get_or_insert(0);
+        let margin = self.margin.map_or(FIRST_MARGIN, |margin| margin.min(FIRST_MARGIN));
+        (self.margin, self.least) = (sleeps.then_some(margin), margin);
+        self.goes_first = true;
+    }
+
+    /// Must the thread rest?
+    pub fn rests(&self) -> bool {
+        self.owed.is_some()
     }
 
     /// What to do at `now`, when the next frame is due at `due`; `None` at top speed.
     pub fn next(&self, now: u64, due: Option<u64>) -> Step {
+        let stay = self.stay();
         if let (Some(due), Some(margin)) = (due, self.margin)
-            && due > now.saturating_add(stay(margin))
+            && due > now.saturating_add(stay)
         {
             return Step::Sleep((due - margin).min(now + MOST_SLEEP_NS));
         }
         if let Some(owed) = self.owed.filter(|owed| *owed >= REST_NS as i64) {
             return Step::Sleep(now + (owed as u64).min(2 * REST_NS));
         }
-        let stay = self.margin.map_or(u64::MAX, stay);
         Step::Call { repeat: self.repeat, until: now + self.length(), stay }
+    }
+
+    /// A gap shorter than this is spun through. On a core that nobody else wants, what a sleep there spares is not worth a frame
+    /// that is late now and then.
+    fn stay(&self) -> u64 {
+        match (self.margin, self.goes_first) {
+            (Some(margin), true) => margin + LEAST_SLEEP_NS,
+            (Some(margin), false) => 4 * margin + LEAST_SLEEP_NS,
+            (None, _) => u64::MAX,
+        }
     }
 
     /// How long the next call is to be.
@@ -178,11 +203,6 @@ impl Calls {
 
 /// Batches of a call that is to end at once.
 pub const FEW: u32 = 16;
-
-/// A gap shorter than this is spun through: what a sleep there spares is not worth a frame that is late now and then.
-fn stay(margin: u64) -> u64 {
-    4 * margin + LEAST_SLEEP_NS
-}
 
 /// As many whole batches as that comes to, and at least a few.
 fn whole(repeat: u32, batch: u32) -> u32 {
@@ -354,6 +374,31 @@ mod tests {
             assert!(share > 0.07, "{gap}, {wakes}: rests {share}");
             assert!(machine.longest_call < 30_000_000, "{gap}, {wakes}: {}", machine.longest_call);
         }
+    }
+
+    #[test]
+    fn one_that_goes_before_others_leaves_them_its_core_in_gaps_that_it_spun_through_before() {
+        // 2,500 frames/s; among the others it was woken 900 us late, before them 60.
+        let mut machine = Machine::new(400_000);
+        machine.wakes = 900_000;
+        machine.pause = 4_000;
+        let (_, among) = margin(&mut vec![900_000; 100]).expect("enough");
+        let mut calls = Calls::new(1, Some(among), false);
+        machine.run(&mut calls, 500_000_000);
+        assert_eq!(machine.slept, 0);
+        calls.goes_first_now(true);
+        machine.wakes = 60_000;
+        machine.run(&mut calls, 600_000_000);
+        (machine.late, machine.busy, machine.slept) = (0, 0, 0);
+        machine.run(&mut calls, 1_600_000_000);
+        assert!(machine.busy < 400_000_000, "of a second: {}", machine.busy);
+        assert!(machine.late < 6_000, "{}", machine.late);
+        // Where no sleep is worth it, it rests as it must.
+        calls.goes_first_now(false);
+        (machine.busy, machine.slept) = (0, 0);
+        machine.run(&mut calls, 2_600_000_000);
+        let share = machine.slept as f64 / (machine.slept + machine.busy) as f64;
+        assert!(share > 0.07, "it rests {share}");
     }
 
     #[test]

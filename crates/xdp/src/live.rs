@@ -198,8 +198,11 @@ fn call_after_call(
             Err(error) => Err(error),
         };
     let worth_sleeping = !spin && compiled.paced && compiled.rate.is_none_or(|rate| rate < SLEEPS_BELOW);
-    let tried = if worth_sleeping { calls::margin(&mut clock::wake_ups(TRIES, TRY_FOR)) } else { None };
+    let (tried, goes_first) = if worth_sleeping { wake_ups(priority, worked) } else { (None, false) };
     let mut calls = Calls::new(compiled.batch, tried.map(|(_, margin)| margin), rests);
+    if goes_first {
+        calls.goes_first_now(true);
+    }
     let mut kept = Waits { wake_up_p99_ns: tried.map(|(p99, _)| p99), slept: 0 };
     let (mut begun, mut stalls) = (false, 0);
     // What others had of the CPU, before the start and when the thread was held up last.
@@ -213,6 +216,11 @@ fn call_after_call(
             } else {
                 // It is to be running when its start comes. Short, so that nobody waits for it long.
                 run(calls::FEW * compiled.batch)?;
+                // Each call has a page pool, with one of the kernel's 65,534 numbers for it, which is free again when RCU's callbacks have
+                // run: where real-time tasks have all cores, they do not, and a second of calls like this takes all numbers (ENOSPC).
+                if calls.rests() {
+                    clock::sleep_until(clock::now() + calls::REST_NS);
+                }
             }
             continue;
         }
@@ -256,7 +264,7 @@ fn call_after_call(
                         if others && let Some(had) = priority.needed_there() {
                             worked.had = had;
                             if had == Had::RealTime {
-                                calls.rests_now();
+                                calls.goes_first_now(worth_sleeping);
                             }
                         }
                     }
@@ -270,6 +278,22 @@ fn call_after_call(
     worked.waits = compiled.paced.then_some(kept);
     worked.others_ns = at_start.zip(clock::thread_waited()).map(|(before, now)| now.saturating_sub(before));
     Ok(())
+}
+
+/// How late this machine wakes the calling thread, and how long before a frame its sleeps have to end for that; and whether it has become a
+/// real-time task, because others had its core while it was tried: how late it was woken among those is no property of the machine.
+fn wake_ups(priority: Priority, worked: &mut Worked) -> (Option<(u64, u64)>, bool) {
+    let before = clock::thread_waited();
+    let mut late = clock::wake_ups(TRIES, TRY_FOR);
+    let others = before.zip(clock::thread_waited()).is_some_and(|(before, now)| now - before > TAKEN_NS);
+    if others && priority == Priority::AsNeeded && late.iter().any(|late| *late > TAKEN_NS) {
+        worked.taken += 1;
+        if let Some(had) = priority.needed_there() {
+            worked.had = had;
+            late = clock::wake_ups(TRIES, TRY_FOR);
+        }
+    }
+    (calls::margin(&mut late), worked.had == Had::RealTime && priority == Priority::AsNeeded)
 }
 
 /// When the next frame is due, from the start.
