@@ -10,7 +10,11 @@ fn cpython_finds_the_modules_beginning_and_nothing_of_it_is_linked_in() {
     let test = std::env::current_exe().expect("this test has a path");
     let library = test.parent().expect("in a folder").join("libnetdyno_core.so");
     let said = |option: &str, library: &PathBuf| {
-        let ran = Command::new("readelf").args([option, "--wide"]).arg(library).output().expect("readelf (binutils)");
+        let ran = Command::new("readelf")
+            .args([option, "--wide"])
+            .arg(library)
+            .output()
+            .expect("readelf (binutils)");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8_lossy(&ran.stdout).into_owned()
     };
