@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 T = TypeVar("T", bound="Record")
@@ -59,7 +60,7 @@ class Record:
             becomes, default = members[name]
             value = self._raw.get(name[:-1] if name.endswith("_") else name)
             if value is None:
-                value = default
+                value = Rows() if default == () and becomes.removeprefix("*") else default
             elif becomes.startswith("*"):
                 of = becomes[1:]
                 if of:
@@ -119,20 +120,71 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
-class Rows(tuple, Generic[T]):  # type: ignore[type-arg]  # a tuple's own argument is that of its items
-    """Records of one kind: a tuple that is a table, too."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence as _Rows
+else:
+    # Whatever reads tables (polars, pandas, DuckDB, pyarrow) takes tuples, lists and all that is registered as a Sequence for columns or rows
+    # of scalars, and does not look further.
+    _Rows = Generic
 
-    __slots__ = ()
 
-    if TYPE_CHECKING:
+class Rows(_Rows[T]):
+    """Records of one kind: as a tuple, and as a table that whatever speaks Arrow reads."""
 
-        def __iter__(self) -> Iterator[T]: ...
+    __slots__ = ("_rows",)
 
-        @overload
-        def __getitem__(self, index: SupportsIndex, /) -> T: ...
-        @overload
-        def __getitem__(self, index: slice, /) -> tuple[T, ...]: ...
-        def __getitem__(self, index: Any, /) -> Any: ...
+    def __init__(self, rows: Iterable[T] = ()) -> None:
+        object.__setattr__(self, "_rows", tuple(rows))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("rows are what was measured, and cannot be changed")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows)
+
+    def __reversed__(self) -> Iterator[T]:
+        return reversed(self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rows
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Rows[T]: ...
+    def __getitem__(self, index: Any, /) -> Any:
+        return Rows(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def index(self, row: object, *within: int) -> int:
+        """Where that row stands."""
+        return self._rows.index(row, *within)
+
+    def count(self, row: object) -> int:
+        """How often that row stands there."""
+        return self._rows.count(row)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Rows):
+            return bool(self._rows == other._rows)
+        return self._rows == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Rows, (self._rows,))
+
+    def __copy__(self) -> Rows[T]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rows[T]:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self._rows)
 
     def columns(self) -> dict[str, list[Any]]:
         """The same by columns: a list for each member that any of the rows has, with None where it is left out."""
@@ -146,20 +198,48 @@ class Rows(tuple, Generic[T]):  # type: ignore[type-arg]  # a tuple's own argume
         return [row.to_dict() for row in self]
 
     def to_pandas(self) -> Any:
-        """The same as a ``pandas.DataFrame``; pandas is imported now, and not before."""
-        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        return pandas.DataFrame(self.columns())
+        """The same as a ``pandas.DataFrame``; pandas is imported now, and not before. Members of members are columns: ``latency_ns.p99``."""
+        pandas = _imported("pandas")
+        return pandas.DataFrame(self._flat())
 
     def to_arrow(self) -> Any:
         """The same as a ``pyarrow.Table``; pyarrow is imported now, and not before."""
-        import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        return pyarrow.table(self.columns())
+        return _imported("pyarrow").table(self.columns())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """For whatever reads tables by Arrow's PyCapsule interface (polars, DuckDB, pandas); pyarrow makes it."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _flat(self) -> dict[str, list[Any]]:
+        """Columns without objects in them: those of an object's members instead."""
+        found: dict[str, list[Any]] = {}
+
+        def put(name: str, values: list[Any]) -> None:
+            members: dict[str, None] = {}
+            for value in values:
+                if isinstance(value, dict):
+                    members.update(dict.fromkeys(value))
+                elif value is not None:
+                    found[name] = values
+                    return
+            if not members:
+                found[name] = values
+            for member in members:
+                put(f"{name}.{member}", [None if value is None else value.get(member) for value in values])
+
+        for name, values in self.columns().items():
+            put(name, values)
+        return found
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        # What everybody catches who can do without it.
+        raise ModuleNotFoundError(f"this table needs {name}: pip install {name}; columns() and to_dicts() need nothing", name=name) from None
 
 
 class Percentiles(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 import datetime
 import inspect
@@ -16,6 +17,7 @@ import pytest
 from netdyno import _generate, _job, _table, _verbs
 
 ROOT = Path(__file__).resolve().parents[2]
+READERS = ROOT / "target/readers/bin/python3"
 GOLDEN = ROOT / "crates/report/tests/golden/lossy_replay.json"
 
 
@@ -130,6 +132,41 @@ def test_a_report_is_shown_saved_and_read_again(tmp_path):
     assert nd.compare(report, tmp_path / "r").outcome in ("same", "not_judged")
     columns = report.intervals.columns()
     assert len(columns["tx_frames"]) == len(report.intervals) and columns["tx_frames"][0] == report.intervals[0].tx_frames
+
+
+def test_rows_are_tables_for_whatever_reads_tables():
+    rows = nd.read(GOLDEN).intervals
+    assert (rows[0], rows[:1], list(reversed(rows))) == (next(iter(rows)), type(rows)([rows[0]]), [rows[0]])
+    assert rows[0] in rows and rows.index(rows[0]) == 0 and rows.count(rows[0]) == 1
+    assert rows == (rows[0],) == tuple(rows) and hash(rows) == hash(type(rows)(rows))
+    assert pickle.loads(pickle.dumps(rows)) == copy.deepcopy(rows) == rows
+    # These are taken for columns, or for rows of scalars, before anybody asks for Arrow's interface.
+    assert not isinstance(rows, (tuple, list, collections.abc.Sequence))
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        rows.more = 1
+    # What a result has not is an empty table.
+    assert nd.read(GOLDEN).trials.columns() == {} and len(nd.read(GOLDEN).trials) == 0
+
+
+@pytest.mark.skipif(not READERS.exists(), reason="scripts/setup test puts pyarrow and DuckDB into target/readers")
+def test_tables_are_read_by_arrow_and_duckdb():
+    code = f"""
+import duckdb, netdyno as nd, pyarrow as pa
+report = nd.read({str(GOLDEN)!r})
+rows, streams = report.intervals, report.streams
+table = pa.table(rows)
+assert table.column_names == list(rows.columns()) and table["tx_frames"][0].as_py() == rows[0].tx_frames
+assert table.schema.field("tx_frames").type == pa.int64()
+assert pa.table(streams)["latency_ns"][0].as_py()["p99"] == streams[0].latency_ns.p99
+assert pa.RecordBatchReader.from_stream(report.figures).read_all().num_rows == len(report.figures)
+assert duckdb.sql("select sum(tx_frames) from rows").fetchall() == [(sum(row.tx_frames for row in rows),)]
+try:
+    rows.to_pandas()
+except ModuleNotFoundError as error:
+    assert "pip install pandas" in str(error), error
+"""
+    done = subprocess.run([str(READERS), "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_capture_is_described_and_read(tmp_path):
