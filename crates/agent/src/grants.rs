@@ -284,6 +284,9 @@ impl Grants {
                 .remedy(format!("give a rate of at most {limit}"))
         };
         let paced = match rate_of(job) {
+            Paced::By(..) if of_file && matches!(job, Job::Trial(_) | Job::Search(_)) => {
+                Paced::Unknown("bench.what", OWN_RATES)
+            }
             Paced::By(..) if of_file => Paced::Unknown("what", OWN_RATES),
             paced => paced,
         };

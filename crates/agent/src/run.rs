@@ -201,13 +201,11 @@ impl Run {
         if let Some(found) = failed.find::<spec::Contradiction>() {
             return Fault::of_setting(FaultKind::Usage, &found.member, self.in_the_jobs_words(&found.what));
         }
-        if failed.find::<traffic::expr::ExprError>().is_some() {
-            let setting =
-                if matches!(self.job, Job::Trial(_) | Job::Search(_)) { "bench.what" } else { "what" };
-            return Fault::of_setting(FaultKind::Usage, setting, said);
+        if let Some(found) = failed.find::<traffic::expr::ExprError>() {
+            return Fault::of_setting(FaultKind::Usage, expression(&self.job, &found.to_string()), said);
         }
-        if failed.find::<scenario::ScenarioError>().is_some() {
-            return Fault::of_setting(FaultKind::Usage, "what", said);
+        if let Some(found) = failed.find::<scenario::ScenarioError>() {
+            return Fault::of_setting(FaultKind::Usage, expression(&self.job, &found.to_string()), said);
         }
         if failed.find::<Late>().is_some() {
             return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");
@@ -313,4 +311,45 @@ impl Run {
 
 fn unreadable(name: &str, error: &io::Error) -> Fault {
     Fault::new(FaultKind::Engine, format!("{name} cannot be read: {error}"))
+}
+
+/// The setting that an error of what is sent is about, where a bench has two. An error of an expression shows it, or the part of it that has
+/// room, in a line of its own; one of a scenario has the name of its file.
+fn expression(job: &Job, error: &str) -> &'static str {
+    let bench = match job {
+        Job::Trial(trial) => &trial.bench,
+        Job::Search(search) => &search.bench,
+        _ => return "what",
+    };
+    let [what, back] = [&bench.what, &bench.back].map(|what| what.as_deref().unwrap_or_default());
+    let shown = error.lines().nth(1).unwrap_or_default().trim();
+    let shown = shown.trim_start_matches("...").trim_end_matches("...");
+    let is_of = |text: &str| {
+        let shows = !shown.is_empty() && text.contains(shown);
+        !text.is_empty() && (shows || error.contains(text))
+    };
+    // What goes there is looked at first.
+    if back == shown && what != shown || is_of(back) && !is_of(what) { "bench.back" } else { "bench.what" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_what_is_sent_back_names_that() {
+        let job = |what: &str, back: &str| {
+            let written = serde_json::json!({ "schema": spec::SCHEMA, "kind": "trial", "rate": "1kpps",
+                "bench": { "lab": {}, "both_ways": true, "what": what, "back": back } });
+            spec::File::of(written).expect("a job").jobs.remove(0)
+        };
+        let shown = |text: &str| format!("no layer is called `upd`\n  {text}\n       ^^^");
+        assert_eq!(expression(&job("ipv4/udp", "ipv4/upd"), &shown("ipv4/upd")), "bench.back");
+        assert_eq!(expression(&job("ipv4/upd", "ipv4/udp"), &shown("ipv4/upd")), "bench.what");
+        assert_eq!(
+            expression(&job("ipv4/upd", "ipv4/upd(sport=1)"), &shown("ipv4/upd(sport=1)")),
+            "bench.back"
+        );
+        assert_eq!(expression(&job("ipv4/upd", "ipv4/upd"), &shown("ipv4/upd")), "bench.what");
+    }
 }
