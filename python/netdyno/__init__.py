@@ -12,7 +12,7 @@ has not got them. `craft`, `info`, `read` and `compare` need none. docs/python.m
 """
 
 from . import errors
-from ._agent import Program
+from ._agent import ClockOffset, Program
 from ._ask import sr
 from ._core import VERSION as __version__
 from ._job import Job
@@ -64,6 +64,7 @@ __all__ = [
     "AgentLost",
     "AgentMismatch",
     "AgentMissing",
+    "ClockOffset",
     "Comparison",
     "EngineError",
     "Info",

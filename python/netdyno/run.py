@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import snapshot as at
-from ._agent import Agent, Program
+from ._agent import Agent, ClockOffset, Program
 from ._job import Job
 from .errors import NetdynoError, UsageError
 from .report import Report
@@ -150,6 +150,10 @@ class Run:
     def notes(self) -> tuple[Note, ...]:
         """What it has said so far, the last 1,024."""
         return tuple(self._notes)
+
+    def clock(self) -> ClockOffset:
+        """How far the clock of the host that carries it out is ahead of this one's, by exchanges that take 40 to 300 ms."""
+        return self._agent.clock()
 
     # Waiting.
 

@@ -66,6 +66,11 @@ def main():
         if method == "hello":
             protocol = "netdyno.agent/9" if WRONG == "version" else "netdyno.agent/1"
             say(id=number, result={"protocol": protocol, "version": "0.1.0", "job": "netdyno.job/1", "report": "netdyno.report/2", "host": HOST, "may": {}, "limits": LIMITS})
+        elif method == "clock":
+            if runs and WRONG == "chatty":
+                say(method="run.note", params={"run": "r1", "code": "begun", "severity": "info", "text": f"asked {params['t1']}"})
+            told = {"t1": params["t1"], "t2": time.clock_gettime_ns(time.CLOCK_TAI) + 5_000_000_000}
+            say(id=number, result={**told, "t3": time.clock_gettime_ns(time.CLOCK_TAI) + 5_000_000_000})
         elif method == "content.begin":
             name = f"c{len(contents) + 1}"
             contents[name] = b""

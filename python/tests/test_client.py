@@ -76,6 +76,31 @@ def test_a_run_can_be_steered_and_an_error_names_the_argument():
         assert run.wait(timeout=10).ok
 
 
+def test_clocks_are_compared_while_a_run_goes_on_and_nothing_that_it_says_is_lost():
+    with nd.start(JOB, program=program("chatty")) as run:
+        clock = run.clock()
+        assert abs(clock.ahead_ns - 5_000_000_000) <= clock.error_ns < clock.round_trip_ns, clock
+        before = run.snapshot().elapsed_ns
+        assert any(now.elapsed_ns > before for now in run.snapshots())
+        run.set_rate("2kpps")
+        run.stop()
+        assert run.wait(30).ok
+    said = [note.text for note in run.notes if note.text.startswith("asked ")]
+    # It begins with a request that is not counted.
+    assert said == [f"asked {number}" for number in (0, *range(clock.exchanges))] and clock.exchanges >= 8
+
+
+def test_a_child_that_dies_while_clocks_are_compared_is_an_error():
+    with pytest.raises(nd.AgentLost):
+        nd.Program(command=("true",)).clock()
+    with nd.start(JOB, program=program()) as run:
+        run._agent._child.kill()
+        with pytest.raises(nd.AgentLost):
+            run.clock()
+        with pytest.raises(nd.AgentLost):
+            run.wait(10)
+
+
 def test_an_aborted_run_has_no_report(ended):
     with nd.start(JOB, program=program()) as run:
         run.abort()

@@ -96,6 +96,19 @@ def test_what_an_engine_cannot_do_is_said_in_words_of_arguments(lab):
             run.set_rate("2kpps")
 
 
+def test_the_clock_of_the_same_host_is_never_further_off_than_is_said(lab):
+    for _ in range(20):
+        clock = nd.Program(sudo=False).clock()
+        assert abs(clock.ahead_ns) <= clock.error_ns <= clock.round_trip_ns, clock
+        assert clock.exchanges >= 8
+    with nd.start(nd.send, "ipv4/udp", on=lab.tx, rate="1kpps", duration="30s") as run:
+        for _ in range(20):
+            clock = run.clock()
+            assert abs(clock.ahead_ns) <= clock.error_ns, clock
+        run.stop()
+        assert run.wait(30).tx.frames > 0
+
+
 def test_two_runs_do_not_share_an_interface(lab):
     with nd.start(nd.send, "ipv4/udp", on=lab.tx, rate="1kpps", duration="30s"), pytest.raises(nd.Refused, match="tx0"):
         nd.send("ipv4/udp", on=lab.tx, count=1, rate="top")

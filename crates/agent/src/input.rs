@@ -1,10 +1,11 @@
 //! Lines from the client.
 
+use clocks::Clock;
 use port::socket::polled;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,14 +31,41 @@ pub(crate) struct Input<'f> {
     /// A line that is too long is passed over.
     skips: bool,
     most: usize,
+    /// Read into. It is there before anything comes: to make it takes longer than to read a line.
+    piece: Box<[u8]>,
+    /// When the last piece had been read, by `CLOCK_TAI`.
+    read_at: u64,
+    /// Until then it does not sleep between looks.
+    awake_until: Option<Instant>,
 }
 
 const PIECE: usize = 64 << 10;
+/// Who asks for the time asks again at once. To sleep meanwhile, and to be woken, takes tens of microseconds, which would be in one direction only.
+const AWAKE: Duration = Duration::from_micros(200);
 
 impl<'f> Input<'f> {
     /// Lines of at most `most` bytes.
     pub fn new(from: BorrowedFd<'f>, most: usize) -> Input<'f> {
-        Input { from, held: Vec::new(), looked: 0, skips: false, most }
+        Input {
+            from,
+            held: Vec::new(),
+            looked: 0,
+            skips: false,
+            most,
+            piece: vec![0; PIECE].into_boxed_slice(),
+            read_at: 0,
+            awake_until: None,
+        }
+    }
+
+    /// When the piece in which the last line ended had been read, by `CLOCK_TAI`.
+    pub fn read_at(&self) -> u64 {
+        self.read_at
+    }
+
+    /// The next line comes soon, and when it comes matters.
+    pub fn stay_awake(&mut self) {
+        self.awake_until = Some(Instant::now() + AWAKE);
     }
 
     /// The next line, or that there is none within `patience`.
@@ -46,15 +74,22 @@ impl<'f> Input<'f> {
             if let Some(came) = self.held_line() {
                 return came;
             }
+            // Short of its time another process gets the core, which may be the one that is waited for.
+            let awake = self.awake_until.is_some_and(|until| Instant::now() < until);
+            let patience = if awake { Duration::ZERO } else { patience };
             match polled(self.from, PollFlags::IN, patience) {
+                Ok(flags) if flags.is_empty() && awake => {
+                    std::thread::yield_now();
+                    continue;
+                }
                 Ok(flags) if flags.is_empty() => return Came::Nothing,
                 Ok(_) => {}
                 Err(_) => return Came::End,
             }
-            let before = self.held.len();
-            self.held.resize(before + PIECE, 0);
-            let read = rustix::io::read(self.from, self.held.get_mut(before..).unwrap_or_default());
-            self.held.truncate(before + *read.as_ref().unwrap_or(&0));
+            let read = rustix::io::read(self.from, &mut self.piece[..]);
+            self.read_at = clocks::now(Clock::Tai);
+            self.awake_until = None;
+            self.held.extend_from_slice(self.piece.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default());
             match read {
                 Ok(0) => return self.rest(),
                 Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
@@ -152,6 +187,22 @@ mod tests {
             }
             prop_assert_eq!(lines(&pieces, 20), wanted);
         }
+    }
+
+    #[test]
+    fn a_line_has_the_time_when_it_was_read_and_who_stays_awake_sleeps_again() {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let mut input = Input::new(reader.as_fd(), 100);
+        let before = clocks::now(Clock::Tai);
+        writer.write_all(b"a\nb\n").expect("room");
+        input.stay_awake();
+        assert_eq!(input.next(Duration::ZERO), Came::Line(b"a".to_vec()));
+        let read = input.read_at();
+        assert!(before <= read && read <= clocks::now(Clock::Tai));
+        assert_eq!(input.next(Duration::ZERO), Came::Line(b"b".to_vec()));
+        assert_eq!(input.read_at(), read, "both came at once");
+        input.stay_awake();
+        assert_eq!(input.next(Duration::ZERO), Came::Nothing);
     }
 
     #[test]

@@ -121,7 +121,11 @@ pub fn serve(
                 let what = format!("a line has more than {} bytes", message::LINE_BYTES);
                 outbox.push(answer(&Value::Null, &Err(Fault::new(FaultKind::Limit, what))));
             }
-            Came::Line(line) => agent.line(&line),
+            Came::Line(line) => {
+                if agent.line(&line, input.read_at()) {
+                    input.stay_awake();
+                }
+            }
         }
     };
     agent.end();
@@ -186,16 +190,20 @@ impl Agent {
         }
     }
 
-    fn line(&mut self, line: &[u8]) {
-        let read = clocks::now(clocks::Clock::Tai);
+    /// Does what a line asks for that came at `read`. Did it ask for the time?
+    fn line(&mut self, line: &[u8], read: u64) -> bool {
         let request = match Request::read(line) {
             Ok(request) => request,
-            Err((id, fault)) => return self.outbox.push(answer(&id, &Err(fault))),
+            Err((id, fault)) => {
+                self.outbox.push(answer(&id, &Err(fault)));
+                return false;
+            }
         };
         let answered = self.method(&request, read).unwrap_or_else(|fault| Some(Err(fault)));
         if let Some(answered) = answered {
             self.outbox.push(answer(&request.id, &answered));
         }
+        request.method == "clock"
     }
 
     fn method(&mut self, request: &Request, read: u64) -> Result<Answered, Fault> {
@@ -207,10 +215,8 @@ impl Agent {
             "host" => self.look_at_host(request)?,
             "clock" => {
                 let AskClock { t1 } = request.params()?;
-                self.outbox.push_at_once(|| {
-                    let told = ClockTold { t1, t2: read, t3: clocks::now(clocks::Clock::Tai) };
-                    answer(&request.id, &serde_json::to_value(told).map_err(internal))
-                });
+                let begun = message::clock_begun(&request.id, t1, read);
+                self.outbox.push_at_once(|| message::clock_answer(begun));
                 None
             }
             "content.begin" => now(self.contents.begin(request.params()?)?),

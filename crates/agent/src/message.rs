@@ -184,6 +184,26 @@ pub(crate) fn answer(id: &Value, outcome: &Result<Value, Fault>) -> String {
     })
 }
 
+/// How an answer to `clock` ends behind the value of `t3`.
+const CLOCK_ENDS: &str = "}}\n";
+
+/// An answer to `clock` up to the value of `t3`: what takes time to write is written before that time is read.
+pub(crate) fn clock_begun(id: &Value, t1: i64, t2: u64) -> String {
+    let told = serde_json::to_value(ClockTold { t1, t2, t3: 0 })
+        .map_err(|error| Fault::new(FaultKind::Internal, error.to_string()));
+    let mut line = answer(id, &told);
+    line.truncate(line.len().saturating_sub("0".len() + CLOCK_ENDS.len()));
+    line
+}
+
+/// The same with the time as it is now, ready to be written.
+pub(crate) fn clock_answer(mut begun: String) -> String {
+    use std::fmt::Write;
+    // Writing to a string does not fail.
+    let _ = write!(begun, "{}{CLOCK_ENDS}", clocks::now(clocks::Clock::Tai));
+    begun
+}
+
 /// A line that nobody asked for.
 pub(crate) fn notification(method: &'static str, params: &impl Serialize) -> String {
     #[derive(Serialize)]
@@ -535,4 +555,19 @@ pub struct RunEnded<'a> {
     pub run: &'a str,
     /// How it ended.
     pub outcome: RunOutcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_to_clock_is_written_as_any_other() {
+        let id = Value::from("}} \"0");
+        let line = clock_answer(clock_begun(&id, -5, 7));
+        let read: Value = serde_json::from_str(&line).expect("JSON");
+        let told: [Option<i64>; 3] = ["t1", "t2", "t3"].map(|name| read["result"][name].as_i64());
+        assert!(matches!(told, [Some(-5), Some(7), Some(8..)]), "{line}");
+        assert_eq!(line, answer(&id, &Ok(read["result"].clone())));
+    }
 }

@@ -88,9 +88,10 @@ impl Outbox {
     pub fn push_at_once(&self, line: impl FnOnce() -> String) {
         let inside = self.lock();
         let is_first = !inside.closed && !inside.writing && inside.lines.is_empty();
+        let direct = inside.direct.as_ref().filter(|direct| is_first && has_room(direct));
+        // Nothing more than this stands between what it tells and its being written.
         let line = line();
-        if let Some(direct) = inside.direct.as_ref().filter(|_| is_first && line.len() <= AT_ONCE)
-            && has_room(direct)
+        if let Some(direct) = direct.filter(|_| line.len() <= AT_ONCE)
             && let Ok(written) = rustix::io::write(direct, line.as_bytes())
         {
             drop(inside);

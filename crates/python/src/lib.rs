@@ -7,6 +7,7 @@
 //! Jobs and results cross the border as JSON. The classes that people see are Python's.
 
 mod captures;
+mod clock;
 mod craft;
 mod errors;
 mod results;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REPORT", report::model::SCHEMA)?;
     module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
     module.add_function(wrap_pyfunction!(settings::check, module)?)?;
+    module.add_function(wrap_pyfunction!(clock::exchange_clocks, module)?)?;
     module.add_function(wrap_pyfunction!(craft::craft_expression, module)?)?;
     module.add_function(wrap_pyfunction!(craft::craft_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(captures::info, module)?)?;
