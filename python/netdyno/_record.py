@@ -132,6 +132,7 @@ class Rows(_Rows[T]):
     """Records of one kind: as a tuple, and as a table that whatever speaks Arrow reads."""
 
     __slots__ = ("_rows",)
+    _rows: tuple[T, ...]
 
     def __init__(self, rows: Iterable[T] = ()) -> None:
         object.__setattr__(self, "_rows", tuple(rows))
