@@ -4,6 +4,8 @@ use crate::grants::Grants;
 use crate::message::{AskHost, Fault, FaultKind, Host};
 use clocks::Clock;
 use job::doctor::diagnose;
+use job::place::Place;
+use meter::clock::ClockState;
 use port::interface::Interface;
 use serde_json::{Value, json};
 
@@ -14,7 +16,7 @@ pub(crate) fn host() -> Host {
     Host {
         name: name.nodename().to_string_lossy().into_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
-        architecture: std::env::consts::ARCH,
+        architecture: std::env::consts::ARCH.into(),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         boot_id: boot_id.trim().to_owned(),
     }
@@ -30,8 +32,14 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
         let found = diagnose(name).map_err(|error| failed(job::in_full(&error)))?;
         serde_json::to_value(found).map_err(|error| failed(error.to_string()))
     };
-    let diagnoses: Vec<Value> =
-        asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?;
+    let diagnoses: Vec<Value> = if asked.diagnosis {
+        asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?
+    } else {
+        // Whether they are there is asked all the same.
+        let find = |name: &String| Place::find(name).map(drop).map_err(|error| failed(job::in_full(&error)));
+        asked.interfaces.iter().try_for_each(find)?;
+        Vec::new()
+    };
     let interfaces: Vec<Value> = Interface::list()
         .map_err(|error| failed(error.to_string()))?
         .into_iter()
@@ -40,12 +48,28 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
     let ahead = clocks::ahead(Clock::Tai, Clock::Realtime);
     // The kernel's own offset is a whole number of seconds.
     let tai_minus_utc_s = (ahead.ns + 500_000_000).div_euclid(1_000_000_000);
-    Ok(json!({
-        "clock": { "tai_ns": clocks::now(Clock::Tai), "tai_minus_utc_s": tai_minus_utc_s },
-        "interfaces": interfaces,
-        "diagnosis": of(None)?,
-        "diagnoses": diagnoses,
-    }))
+    let mut told = json!({ "clock": clock(tai_minus_utc_s), "interfaces": interfaces });
+    if asked.diagnosis {
+        told["diagnosis"] = of(None)?;
+        told["diagnoses"] = diagnoses.into();
+    }
+    Ok(told)
+}
+
+/// What the kernel knows of the clock that hosts share.
+fn clock(tai_minus_utc_s: i64) -> Value {
+    let mut told = json!({ "tai_ns": clocks::now(Clock::Tai), "tai_minus_utc_s": tai_minus_utc_s });
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if let Ok(source) = source {
+        told["source"] = json!(source.trim());
+    }
+    if let Some(state) = ClockState::read() {
+        told["synchronised"] = json!(state.synchronised);
+        if state.synchronised {
+            told["max_error_ns"] = json!(state.max_error_ns);
+        }
+    }
+    told
 }
 
 fn told(interface: &Interface, grants: &Grants) -> Value {

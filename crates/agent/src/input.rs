@@ -1,29 +1,29 @@
-//! Lines from the client.
+//! Lines from the other end of a pipe, bounded: the client's at an agent, an agent's at a client.
 
 use clocks::Clock;
 use port::socket::polled;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub enum Came {
     /// A line, without its newline.
     Line(Vec<u8>),
     /// One that has more bytes than a line may have; it was passed over.
     TooLong,
     /// Nothing, within a while.
     Nothing,
-    /// The client closed its end, or went away.
+    /// The other end was closed, or went away.
     End,
 }
 
 /// Lines, bounded.
 #[derive(Debug)]
-pub(crate) struct Input<'f> {
-    from: BorrowedFd<'f>,
+pub struct Input<F> {
+    from: F,
     /// Read, and not handed on.
     held: Vec<u8>,
     /// Of these, from the front, so many have no newline.
@@ -43,9 +43,9 @@ const PIECE: usize = 64 << 10;
 /// Who asks for the time asks again at once. To sleep meanwhile, and to be woken, takes tens of microseconds, which would be in one direction only.
 const AWAKE: Duration = Duration::from_micros(200);
 
-impl<'f> Input<'f> {
+impl<F: AsFd> Input<F> {
     /// Lines of at most `most` bytes.
-    pub fn new(from: BorrowedFd<'f>, most: usize) -> Input<'f> {
+    pub fn new(from: F, most: usize) -> Input<F> {
         Input {
             from,
             held: Vec::new(),
@@ -68,6 +68,16 @@ impl<'f> Input<'f> {
         self.awake_until = Some(Instant::now() + AWAKE);
     }
 
+    /// From now on lines of at most `most` bytes.
+    pub fn takes(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// Bytes that came of a line that is not whole yet.
+    pub fn begun(&self) -> usize {
+        self.held.len()
+    }
+
     /// The next line, or that there is none within `patience`.
     pub fn next(&mut self, patience: Duration) -> Came {
         loop {
@@ -77,7 +87,7 @@ impl<'f> Input<'f> {
             // Short of its time another process gets the core, which may be the one that is waited for.
             let awake = self.awake_until.is_some_and(|until| Instant::now() < until);
             let patience = if awake { Duration::ZERO } else { patience };
-            match polled(self.from, PollFlags::IN, patience) {
+            match polled(&self.from, PollFlags::IN, patience) {
                 Ok(flags) if flags.is_empty() && awake => {
                     std::thread::yield_now();
                     continue;
@@ -86,7 +96,7 @@ impl<'f> Input<'f> {
                 Ok(_) => {}
                 Err(_) => return Came::End,
             }
-            let read = rustix::io::read(self.from, &mut self.piece[..]);
+            let read = rustix::io::read(&self.from, &mut self.piece[..]);
             self.read_at = clocks::now(Clock::Tai);
             self.awake_until = None;
             self.held.extend_from_slice(self.piece.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default());

@@ -27,6 +27,7 @@ mod run;
 mod schema;
 
 pub use grants::{BadGrant, Grants};
+pub use input::{Came, Input};
 pub use message::{
     Agree, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
     FaultKind, FilePiece, FileRead, Hello, Host, JobRate, JobStart, JobStarted, Limits, May, OfContent,
@@ -37,7 +38,6 @@ pub use schema::schema;
 
 use contents::Contents;
 use folder::Folder;
-use input::{Came, Input};
 use message::{Request, answer, no_such_method};
 use outbox::Outbox;
 use run::Run;
@@ -267,11 +267,11 @@ impl Agent {
         }
         self.greeted = true;
         Ok(now(Welcome {
-            protocol: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION"),
-            job: spec::SCHEMA,
-            report: report::SCHEMA,
-            snapshot: snapshot::SCHEMA,
+            protocol: PROTOCOL.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            job: spec::SCHEMA.into(),
+            report: report::SCHEMA.into(),
+            snapshot: snapshot::SCHEMA.into(),
             host: host::host(),
             may: self.grants.told(),
             limits: self.limits,

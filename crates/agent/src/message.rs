@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The protocol's name and version.
@@ -16,7 +17,7 @@ pub const CHUNK_BYTES: usize = 720_896;
 const ID_BYTES: usize = 128;
 
 /// What went wrong, for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The request or the job does not make sense.
@@ -40,7 +41,7 @@ pub enum FaultKind {
 }
 
 /// An error, as it is answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// JSON-RPC's number of the error.
@@ -52,7 +53,7 @@ pub struct Fault {
 }
 
 /// What a program reads of an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultData {
     /// What went wrong.
     pub kind: FaultKind,
@@ -236,18 +237,18 @@ pub struct Hello {
 }
 
 /// The answer to `hello`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Welcome {
     /// The version of the protocol that is taken.
-    pub protocol: &'static str,
+    pub protocol: Cow<'static, str>,
     /// The agent's version.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// Which jobs it reads.
-    pub job: &'static str,
+    pub job: Cow<'static, str>,
     /// Which reports it writes.
-    pub report: &'static str,
+    pub report: Cow<'static, str>,
     /// Which snapshots it writes.
-    pub snapshot: &'static str,
+    pub snapshot: Cow<'static, str>,
     /// What the host is.
     pub host: Host,
     /// What jobs may do.
@@ -257,14 +258,14 @@ pub struct Welcome {
 }
 
 /// What the host is.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Its name.
     pub name: String,
     /// Its kernel's release.
     pub kernel: String,
     /// Its processors' architecture.
-    pub architecture: &'static str,
+    pub architecture: Cow<'static, str>,
     /// Processors that the agent may use.
     pub cores: usize,
     /// Another one after each boot.
@@ -272,7 +273,7 @@ pub struct Host {
 }
 
 /// What the agent grants to jobs.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct May {
     /// Patterns of interfaces.
     pub interfaces: Vec<String>,
@@ -297,7 +298,7 @@ pub struct May {
 }
 
 /// How much of all there may be.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Bytes of a line to the agent.
     pub line_bytes: usize,
@@ -316,16 +317,23 @@ pub struct Limits {
 }
 
 /// Parameters of `host`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskHost {
     /// Interfaces that are looked at closely.
     #[serde(default)]
     pub interfaces: Vec<String>,
+    /// With what `netdyno doctor` finds.
+    #[serde(default = "yes")]
+    pub diagnosis: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Parameters of `clock`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskClock {
     /// The client's time.
@@ -333,7 +341,7 @@ pub struct AskClock {
 }
 
 /// The answer to `clock`, in nanoseconds of CLOCK_TAI.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClockTold {
     /// The client's time.
     pub t1: i64,
@@ -356,7 +364,7 @@ pub struct ContentBegin {
 }
 
 /// Where a content is gone on with.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ContentBegun {
     /// Its number.
     pub content: String,
@@ -386,7 +394,7 @@ pub struct OfContent {
 }
 
 /// What the client consents to of that which a job may not decide alone.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Agree {
     /// Interfaces that carry the default route or a login.
@@ -404,7 +412,7 @@ pub struct Agree {
 }
 
 /// Parameters of `job.start`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobStart {
     /// The job, of netdyno.job/1.
@@ -422,7 +430,7 @@ pub struct JobStart {
 }
 
 /// The answer to `job.start`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JobStarted {
     /// The run.
     pub run: String,
@@ -433,7 +441,7 @@ pub struct JobStarted {
 }
 
 /// An interface of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
     /// The setting that names it.
     pub setting: String,
@@ -442,7 +450,7 @@ pub struct Used {
 }
 
 /// Parameters of `job.pause`, `job.resume`, `job.stop`, `job.abort`, `job.wait`, `job.files` and `job.forget`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfRun {
     /// Which run.
@@ -469,7 +477,7 @@ pub struct RateSet {
 }
 
 /// A file that a run wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
     /// Its path, as the job names it.
     pub name: String,
@@ -494,7 +502,7 @@ pub struct FileRead {
 }
 
 /// The answer to `file.read`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FilePiece {
     /// The piece.
     pub base64: String,
@@ -535,7 +543,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// As was asked.

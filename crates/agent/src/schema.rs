@@ -80,8 +80,8 @@ fn methods(generator: &mut SchemaGenerator) -> Vec<Method> {
     let nothing = json!({ "type": "object", "additionalProperties": false });
     let offset = json!({ "type": "object", "required": ["offset"], "properties": {
         "offset": { "description": "Where the next piece begins.", "type": "integer", "minimum": 0 } } });
-    let host = json!({ "description": "The clock, the interfaces, and the findings of `netdyno doctor --json`.", "type": "object",
-        "required": ["clock", "interfaces", "diagnosis", "diagnoses"] });
+    let host = json!({ "description": "The clock, the interfaces, and the findings of `netdyno doctor --json`, unless they were not asked for.", "type": "object",
+        "required": ["clock", "interfaces"] });
     let waited = json!({ "type": "object", "required": ["report"], "properties": {
         "report": { "description": "Of netdyno.report/2.", "type": "object" } } });
     let written = of::<Written>(generator);

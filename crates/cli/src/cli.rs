@@ -3,6 +3,7 @@
 //! Parsing only collects; what the words mean together is decided by the commands.
 
 pub mod agent;
+pub mod agents;
 pub mod bridge;
 pub mod clone;
 pub mod collect;
@@ -179,6 +180,8 @@ pub enum Command {
     /// snapshots, notes and reports out, as lines of JSON. When its end is closed, all that goes on ends in an orderly way. Without
     /// further options it does jobs in labs of their own alone.
     Agent(agent::Agent),
+    /// Agents on other machines: look at them before they are used (docs/many-machines.md).
+    Agents(agents::Agents),
     /// Show the result of an earlier run again.
     Report(ReportCommand),
     /// Compare results: what differs, and whether by more than the noise.

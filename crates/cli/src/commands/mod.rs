@@ -1,6 +1,7 @@
 //! One file for each verb: what its words mean together, then the libraries that do it.
 
 mod agent;
+mod agents;
 mod beforeafter;
 mod calibrate;
 mod clone;
@@ -82,6 +83,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Lab(args) => lab::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Agent(args) => agent::run(args),
+        Command::Agents(args) => agents::run(args.command),
         Command::Report(args) => {
             crate::hints::check_file(&args.path, Kind::Result)?;
             let report = report::read(&args.path)?;

@@ -5,6 +5,8 @@
 //! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
 
 mod agent;
+mod agents;
+mod agents_jobs;
 mod bridge;
 mod busy;
 mod capture;

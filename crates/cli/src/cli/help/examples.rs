@@ -372,6 +372,16 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "agents check",
+        &[
+            example(
+                "Two machines, each reached by ssh, before anything is sent",
+                "netdyno agents check \\\n    --agent lab1='ssh lab1 netdyno agent --stdio --allow-interface eth1' \\\n    --agent lab2='ssh lab2 netdyno agent --stdio --allow-interface eth2'",
+            ),
+            example("Those of a file, as JSON", "netdyno agents check --inventory lab.yaml --json"),
+        ],
+    ),
+    (
         "rerun",
         &[example(
             "An earlier result's job, and what differs",

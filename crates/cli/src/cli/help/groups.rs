@@ -59,6 +59,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("report", "show an earlier result again; as JSON, CSV, bare numbers"),
             ("compare", "what differs between results, and whether beyond the noise"),
             ("agent", "carry out jobs for another program: lines of JSON over a pipe"),
+            ("agents", "look at agents on other machines before they are used"),
         ],
     ),
     (
@@ -124,7 +125,8 @@ const SEE: &[(&str, &str, &str)] = &[
     ("rerun", "jobs compare", "run compare"),
     ("report", "report", "compare rerun"),
     ("compare", "compare", "rerun report"),
-    ("agent", "agent jobs", "run lab"),
+    ("agent", "agent jobs", "agents run lab"),
+    ("agents", "many-machines agent", "agent doctor"),
     ("tcprewrite", "from-tcpreplay", "edit"),
     ("tcpbridge", "from-tcpreplay bridging", "bridge"),
     ("iperf3", "from-iperf3", "endpoint"),

@@ -1,0 +1,60 @@
+//! The arguments of `netdyno agents`, and of options that name agents.
+
+use clap::{Args, Subcommand, ValueHint};
+use fleet::Reach;
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::rate::parse_duration;
+
+#[derive(Debug, Args)]
+pub struct Agents {
+    #[command(subcommand)]
+    pub command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Look at agents before anything is sent: their versions, interfaces and drivers, what `netdyno doctor` says there, and how far their
+    /// clocks are ahead of this host's, each with its error.
+    Check(Check),
+}
+
+/// Agents, and how they are reached.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Reached {
+    #[arg(
+        long = "agent",
+        value_name = "NAME=COMMAND",
+        help = "An agent, and the command that reaches it: lab1='ssh lab1 netdyno agent --stdio'",
+        long_help = "An agent, and the shell's command whose standard input and output reach it: lab1='ssh lab1 netdyno agent --stdio --allow-interface eth1'. The command may be any that starts `netdyno agent --stdio` (docs/agent.md): by ssh, kubectl exec -i, docker exec -i, ip netns exec, sudo -n. May be given more than once; one that --inventory lists under the same name is replaced"
+    )]
+    pub agent: Vec<Reach>,
+    /// Take agents from this file, too (docs/many-machines.md).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub inventory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 all agents are ready, 1 some are, 2 none is.")]
+pub struct Check {
+    /// Look at these agents alone.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub reached: Reached,
+    /// Look at agents of the inventory with this tag alone. May be given more than once.
+    #[arg(long, value_name = "TAG", requires = "inventory")]
+    pub tag: Vec<String>,
+    /// Leave out what `netdyno doctor` finds, which takes each agent a tenth of a second of CPU time.
+    #[arg(long)]
+    pub quick: bool,
+    /// Wait so long for each answer, and for the command to begin.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub timeout: Duration,
+    /// Print JSON (docs/agents.schema.json).
+    #[arg(long)]
+    pub json: bool,
+    /// Print what is in order, too.
+    #[arg(long, short)]
+    pub verbose: bool,
+}

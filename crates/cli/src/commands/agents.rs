@@ -1,0 +1,96 @@
+//! `netdyno agents`: agents on other machines, and which ones an option or an inventory names.
+
+use crate::cli::agents::{AgentsCommand, Check, Reached};
+use crate::client::Signals;
+use crate::output::print;
+use anyhow::{Context, Result, bail};
+use fleet::{Patience, Reach};
+use report::units::printable;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of an inventory; a scenario's reader takes no more.
+const MOST_BYTES: u64 = 1 << 20;
+
+pub fn run(command: AgentsCommand) -> Result<u8> {
+    match command {
+        AgentsCommand::Check(args) => check(args),
+    }
+}
+
+fn check(args: Check) -> Result<u8> {
+    if args.timeout < Duration::from_millis(100) {
+        bail!("--timeout: 100 ms are the least");
+    }
+    let mut agents = reached(args.reached)?;
+    if !args.tag.is_empty() {
+        agents.retain(|agent| agent.tags.iter().any(|tag| args.tag.contains(tag)));
+        if agents.is_empty() {
+            bail!("--tag: no agent of the inventory has the tag {}", printable(&args.tag.join(" or ")));
+        }
+    }
+    for name in &args.names {
+        if !agents.iter().any(|agent| agent.name.as_str() == name) {
+            let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+            bail!("there is no agent `{}`; there are {}", printable(name), names.join(", "));
+        }
+    }
+    if !args.names.is_empty() {
+        agents.retain(|agent| args.names.iter().any(|name| name == agent.name.as_str()));
+    }
+    let signals = Signals::at_once()?;
+    let patience = Patience { answer: args.timeout, stop: Arc::clone(&signals.stop) };
+    let checked = fleet::check(&agents, !args.quick, &patience);
+    if args.json {
+        print(&(serde_json::to_string_pretty(&checked)? + "\n"))?;
+    } else {
+        print(&fleet::render(&checked, args.verbose))?;
+    }
+    Ok(checked.exit_status())
+}
+
+/// The agents that are named, in the order of the inventory and then of the options.
+pub fn reached(asked: Reached) -> Result<Vec<Reach>> {
+    let mut agents = asked.inventory.as_deref().map(inventory).transpose()?.unwrap_or_default();
+    let mut typed = BTreeSet::new();
+    for agent in asked.agent {
+        if !typed.insert(agent.name.clone()) {
+            bail!("--agent: {} is given twice: give each agent a name of its own", agent.name);
+        }
+        // What is typed goes before what stands in a file, which knows more of it.
+        match agents.iter_mut().find(|listed| listed.name == agent.name) {
+            Some(listed) => listed.command = agent.command,
+            None => agents.push(agent),
+        }
+    }
+    if agents.is_empty() {
+        bail!(
+            "no agent is named: give --agent NAME='COMMAND', such as --agent lab1='ssh lab1 netdyno agent --stdio', or --inventory FILE"
+        );
+    }
+    if agents.len() > fleet::MOST {
+        bail!("{} agents: {} are possible", agents.len(), fleet::MOST);
+    }
+    Ok(agents)
+}
+
+fn inventory(path: &Path) -> Result<Vec<Reach>> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .with_context(|| format!("--inventory: reading {}", printable(&name)))?;
+    let Ok(text) = String::from_utf8(bytes) else {
+        bail!(
+            "--inventory: {} is no inventory: those are text, YAML or JSON (docs/many-machines.md)",
+            printable(&name)
+        );
+    };
+    fleet::inventory(&text, &name).map_err(|bad| match bad {
+        fleet::BadInventory::Yaml(bad) => anyhow::anyhow!(bad),
+        bad => anyhow::anyhow!("--inventory: {bad}"),
+    })
+}

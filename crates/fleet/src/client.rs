@@ -1,0 +1,414 @@
+//! One agent, reached by a command: requests, answers, and what it says unasked.
+//!
+//! ```text
+//!   Client -- lines --> standard input of `sh -c COMMAND` ... agent
+//!      ^------ lines <-- standard output           standard error --> a thread that keeps its end
+//! ```
+//!
+//! All that comes is from outside: a line has a length, an answer a time, what is kept a number. When the client is dropped, the command's standard
+//! input is closed, which is the agent's lease; a command that does not end then is ended with the programs that it started.
+
+use crate::lost::Lost;
+use crate::offset::{Exchange, Offset};
+use crate::reach::{Name, Reach};
+use agent::{AskClock, AskHost, Came, ClockTold, Fault, Input, PROTOCOL, Welcome};
+use clocks::Clock;
+use port::socket::polled;
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of a line of an agent.
+pub(crate) const LINE_BYTES: usize = 1 << 20;
+/// Of what a command writes to standard error so many bytes are kept, the last.
+const SAID_BYTES: usize = 4096;
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// A command whose output was closed has so long to end.
+const ENDS: Duration = Duration::from_millis(500);
+/// One whose input was closed has so long. An agent without runs takes milliseconds.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long is waited, and until when.
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// For one answer, and for the command to begin.
+    pub answer: Duration,
+    /// Set from outside: nothing more is waited for.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Patience {
+    pub(crate) fn until(&self) -> Instant {
+        // A day is as good as for ever.
+        Instant::now() + self.answer.min(Duration::from_secs(86_400))
+    }
+}
+
+/// An agent that answers.
+#[derive(Debug)]
+pub struct Client {
+    name: Name,
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Input<ChildStdout>,
+    said: Arc<Mutex<Vec<u8>>>,
+    patience: Patience,
+    next: u64,
+    /// Bytes of a line.
+    most: usize,
+    /// It was not answered in time: what closes politely would wait once more.
+    deaf: bool,
+}
+
+/// A line of an agent: an answer, or what nobody asked for.
+#[derive(Deserialize)]
+struct Line {
+    jsonrpc: String,
+    id: Option<Value>,
+    method: Option<String>,
+    params: Option<Value>,
+    result: Option<Value>,
+    error: Option<Fault>,
+}
+
+/// What a line is.
+pub(crate) enum Said {
+    /// The answer to the request of this number.
+    Answer(u64, Result<Value, Lost>),
+    /// What nobody asked for.
+    Unasked(String, Value),
+}
+
+impl Client {
+    /// Starts the command, and greets who answers.
+    ///
+    /// # Errors
+    /// There is no agent of this version behind it.
+    pub fn reach(reach: &Reach, patience: Patience) -> Result<(Client, Welcome), Lost> {
+        if patience.stop.load(Relaxed) {
+            return Err(Lost::Stopped);
+        }
+        let mut child = port::outside::program("sh")
+            .args(["-c", &reach.command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // The terminal's Ctrl-C is for this process, which then ends its agents in order.
+            .process_group(0)
+            .spawn()?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(to), Some(from), Some(errors)) = pipes else {
+            return Err(std::io::Error::other("it has no pipes").into());
+        };
+        let said = Arc::default();
+        let mut client = Client {
+            name: reach.name.clone(),
+            child,
+            to: Some(to),
+            from: Input::new(from, LINE_BYTES),
+            said: Arc::clone(&said),
+            patience,
+            next: 1,
+            most: LINE_BYTES,
+            deaf: false,
+        };
+        listen(errors, said)?;
+        if let Some(to) = &client.to {
+            // A command that does not read must not hold this up.
+            let flags = fcntl_getfl(to).map_err(std::io::Error::from)?;
+            fcntl_setfl(to, flags | OFlags::NONBLOCK).map_err(std::io::Error::from)?;
+        }
+        let hello = json!({
+            "client": { "name": "netdyno", "version": env!("CARGO_PKG_VERSION") },
+            "protocol": [PROTOCOL],
+        });
+        let welcome: Value = client.call("hello", &hello)?;
+        // Of another version the rest may look otherwise.
+        let there = welcome.get("version").and_then(Value::as_str).unwrap_or_default();
+        let protocol = welcome.get("protocol").and_then(Value::as_str).unwrap_or_default();
+        if there != env!("CARGO_PKG_VERSION") || protocol != PROTOCOL {
+            let there = match there {
+                "" => "without a version".to_owned(),
+                there => report::units::printable(there).chars().take(40).collect(),
+            };
+            let there =
+                if protocol == PROTOCOL { there } else { format!("{there}, which speaks another protocol") };
+            return Err(Lost::OtherVersion { there, here: env!("CARGO_PKG_VERSION") });
+        }
+        let welcome = read("hello", welcome)?;
+        Ok((client, welcome))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// From now on each answer is waited for so long.
+    pub fn waits(&mut self, answer: Duration) {
+        self.patience.answer = answer;
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// The agent is gone, silent, or refuses.
+    pub fn call<R: DeserializeOwned>(
+        &mut self,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<R, Lost> {
+        let (result, _) = self.exchange(method, params)?;
+        read(method, result)
+    }
+
+    /// What its host is and can do; `diagnosis`: with what `netdyno doctor` finds.
+    ///
+    /// # Errors
+    /// The agent is gone, silent, or does not grant one of the interfaces.
+    pub fn host<R: DeserializeOwned>(&mut self, interfaces: &[String], diagnosis: bool) -> Result<R, Lost> {
+        self.call("host", &AskHost { interfaces: interfaces.to_vec(), diagnosis })
+    }
+
+    /// How far its clock is ahead of this host's, by so many exchanges, or by as many as fit into `within` once there are a few.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, or its time stamps say nothing.
+    pub fn offset(&mut self, exchanges: usize, within: Duration) -> Result<Offset, Lost> {
+        const FEW: usize = 4;
+        let until = Instant::now() + within;
+        let mut made = Vec::new();
+        while made.len() < exchanges && (made.len() < FEW || Instant::now() < until) {
+            made.extend(self.exchange_stamps()?);
+        }
+        Ok(Offset::of(&made)?)
+    }
+
+    /// None, if this host's clock was set meanwhile.
+    fn exchange_stamps(&mut self) -> Result<Option<Exchange>, Lost> {
+        let (monotonic, t1) = (clocks::monotonic(), clocks::now(Clock::Tai));
+        let asked = i64::try_from(t1).unwrap_or(i64::MAX);
+        let (result, t4) = self.exchange("clock", &AskClock { t1: asked })?;
+        let lasted = clocks::monotonic().saturating_sub(monotonic);
+        let told: ClockTold = read("clock", result)?;
+        if told.t1 != asked {
+            let what = format!("its `clock` answers another request ({} for {asked})", told.t1);
+            return Err(Lost::Nonsense { what });
+        }
+        // What is more than the slew of a clock that is kept right was a step.
+        let kept = t4.checked_sub(t1).is_some_and(|took| took <= lasted + lasted / 1000);
+        Ok(kept.then_some(Exchange { t1, t2: told.t2, t3: told.t3, t4 }))
+    }
+
+    /// The result of a request, and when its line had been read.
+    fn exchange(&mut self, method: &'static str, params: &impl Serialize) -> Result<(Value, u64), Lost> {
+        let until = self.patience.until();
+        let id = self.ask(method, params, until)?;
+        loop {
+            match self.said(method, until)? {
+                (Said::Answer(answered, result), read_at) if answered == id => return Ok((result?, read_at)),
+                (Said::Answer(answered, _), _) => {
+                    return Err(Lost::Nonsense {
+                        what: format!("an answer to request {answered}, which waits for none"),
+                    });
+                }
+                // What was said of a run that nobody waits for is left.
+                (Said::Unasked(..), _) => {}
+            }
+        }
+    }
+
+    /// Writes a request: its number.
+    pub(crate) fn ask(
+        &mut self,
+        method: &'static str,
+        params: &impl Serialize,
+        until: Instant,
+    ) -> Result<u64, Lost> {
+        let id = self.next;
+        self.next += 1;
+        let line =
+            report::json::line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.write(line.as_bytes(), method, until)?;
+        Ok(id)
+    }
+
+    /// What it says next, and when that had been read.
+    fn said(&mut self, to: &'static str, until: Instant) -> Result<(Said, u64), Lost> {
+        loop {
+            if let Some(said) = self.said_within(to, LOOK, until)? {
+                return Ok(said);
+            }
+        }
+    }
+
+    /// The same, if it says something within `patience`.
+    pub(crate) fn said_within(
+        &mut self,
+        to: &'static str,
+        patience: Duration,
+        until: Instant,
+    ) -> Result<Option<(Said, u64)>, Lost> {
+        let patience = self.left(to, until)?.min(patience);
+        let line = match self.from.next(patience) {
+            Came::Line(line) => line,
+            Came::Nothing => return Ok(None),
+            Came::TooLong => {
+                return Err(Lost::Nonsense { what: format!("a line of more than {} bytes", self.most) });
+            }
+            Came::End => return Err(self.ended()),
+        };
+        let read_at = clocks::now(Clock::Tai);
+        let nonsense = || Lost::nonsense(&line);
+        let read: Line = serde_json::from_slice(&line).map_err(|_| nonsense())?;
+        if read.jsonrpc != "2.0" {
+            return Err(nonsense());
+        }
+        let said = match (read.id, read.method, read.result, read.error) {
+            (None, Some(method), None, None) => Said::Unasked(method, read.params.unwrap_or_default()),
+            // It could not read what was asked.
+            (None, None, None, Some(fault)) => return Err(Lost::Refused(Box::new(fault))),
+            (Some(id), None, result, error) => {
+                let id = id.as_u64().ok_or_else(nonsense)?;
+                match (result, error) {
+                    (Some(result), None) => Said::Answer(id, Ok(result)),
+                    (None, Some(fault)) => Said::Answer(id, Err(Lost::Refused(Box::new(fault)))),
+                    _ => return Err(nonsense()),
+                }
+            }
+            _ => return Err(nonsense()),
+        };
+        Ok(Some((said, read_at)))
+    }
+
+    /// Writes a line, as far as the command takes it.
+    fn write(&mut self, line: &[u8], to: &'static str, until: Instant) -> Result<(), Lost> {
+        let mut rest = line;
+        while !rest.is_empty() {
+            let Some(stdin) = &self.to else { return Err(self.ended()) };
+            match rustix::io::write(stdin, rest) {
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let patience = self.left(to, until)?;
+                    if let Some(stdin) = &self.to {
+                        let _ = polled(stdin, PollFlags::OUT, patience);
+                    }
+                }
+                Err(_) => return Err(self.ended()),
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on a line may have so many bytes.
+    pub(crate) fn takes(&mut self, most: usize) {
+        self.most = most;
+        self.from.takes(most);
+    }
+
+    /// Bytes that came of a line that is not whole yet.
+    pub(crate) fn begun(&self) -> usize {
+        self.from.begun()
+    }
+
+    /// How long an answer is waited for, and who says that nothing more is.
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// How long it may be waited now.
+    fn left(&mut self, to: &'static str, until: Instant) -> Result<Duration, Lost> {
+        if self.patience.stop.load(Relaxed) {
+            return Err(Lost::Stopped);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            self.deaf = true;
+            return Err(Lost::Silent { to, within: self.patience.answer, said: self.said_last() });
+        }
+        Ok(left.min(LOOK))
+    }
+
+    /// The last that the command wrote to standard error.
+    fn said_last(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// The command has closed its output: what became of it?
+    fn ended(&mut self) -> Lost {
+        let how = match self.await_end(ENDS) {
+            Some(status) => format!("ended ({status})"),
+            None => "closed its output".to_owned(),
+        };
+        // What it said last may be under way.
+        std::thread::sleep(Duration::from_millis(10));
+        Lost::Ended { how, said: self.said_last() }
+    }
+
+    fn await_end(&mut self, patience: Duration) -> Option<std::process::ExitStatus> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The agent's lease is over.
+        drop(self.to.take());
+        if !self.deaf && self.await_end(GRACE).is_some() {
+            return;
+        }
+        // As long as it was not waited for, its number is nobody else's.
+        let group = Pid::from_child(&self.child);
+        for signal in [Signal::TERM, Signal::KILL] {
+            let _ = kill_process_group(group, signal);
+            if self.await_end(ENDS).is_some() {
+                return;
+            }
+        }
+    }
+}
+
+/// Keeps the end of what a command writes to standard error.
+fn listen(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) -> Result<(), Lost> {
+    let listen = move || {
+        let mut piece = [0; 1024];
+        while let Ok(count @ 1..) = errors.read(&mut piece) {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            said.extend_from_slice(piece.get(..count).unwrap_or_default());
+            let over = said.len().saturating_sub(SAID_BYTES);
+            said.drain(..over);
+        }
+    };
+    std::thread::Builder::new().name("errors".to_owned()).stack_size(64 << 10).spawn(listen)?;
+    Ok(())
+}
+
+/// The result of a request, as what it must be.
+pub(crate) fn read<R: DeserializeOwned>(method: &str, result: Value) -> Result<R, Lost> {
+    serde_json::from_value(result).map_err(|error| {
+        let said = report::units::printable(&error.to_string());
+        Lost::Nonsense {
+            what: format!("the answer to `{method}`: {}", said.chars().take(200).collect::<String>()),
+        }
+    })
+}

@@ -1,0 +1,160 @@
+//! A job at an agent: started, followed to its end, stopped in order, and its report.
+//!
+//! The agent's lease is its standard input: while a run goes on it is asked for its clock now and then, so that one that is frozen or cut off is lost
+//! within the time of an answer and not when its report is due.
+
+use crate::client::{Client, LINE_BYTES, Said, read};
+use crate::lost::Lost;
+use agent::{JobStart, JobStarted, OfRun, RunOutcome};
+use report::Note;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Bytes of a report, at most: of 65,536 streams each has less than a kilobyte.
+const REPORT_BYTES: usize = 128 << 20;
+/// How often an agent is asked whether it is still there.
+const ASKS: Duration = Duration::from_secs(1);
+/// How often it is looked whether the run is to be stopped.
+const LOOK: Duration = Duration::from_millis(20);
+/// A run that was stopped has so long to end in an orderly way; an agent gives its runs 15 s.
+const LAST: Duration = Duration::from_secs(20);
+
+/// What an agent says of a run while it lasts.
+#[derive(Debug)]
+pub enum Told {
+    /// A sentence.
+    Note(Note),
+    /// How it stands, of netdyno.snapshot/1.
+    Snapshot(Value),
+    /// It is over; its report follows, if there is one.
+    Ended(RunOutcome),
+}
+
+#[derive(Deserialize)]
+struct OfSnapshot {
+    run: String,
+    snapshot: Value,
+}
+
+#[derive(Deserialize)]
+struct OfNote {
+    run: String,
+    #[serde(flatten)]
+    note: Note,
+}
+
+#[derive(Deserialize)]
+struct OfEnd {
+    run: String,
+    outcome: RunOutcome,
+}
+
+impl Client {
+    /// Starts a job: with `start_at`, in nanoseconds of the agent's CLOCK_TAI, its first frame is due then.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, or refuses the job.
+    pub fn start(&mut self, asked: &JobStart) -> Result<JobStarted, Lost> {
+        self.call("job.start", asked)
+    }
+
+    /// Follows a run to its end, and yields its report as JSON. `tell` hears what is said of it. Once `stop` is set, the run is stopped in an orderly way, and its report is of
+    /// what was done until then.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, the run came to no result, or did not end in time after it was stopped.
+    pub fn wait(&mut self, run: &str, stop: &AtomicBool, tell: &mut dyn FnMut(Told)) -> Result<Value, Lost> {
+        self.takes(REPORT_BYTES);
+        let report = self.follow(run, stop, tell);
+        self.takes(LINE_BYTES);
+        report
+    }
+
+    fn follow(&mut self, run: &str, stop: &AtomicBool, tell: &mut dyn FnMut(Told)) -> Result<Value, Lost> {
+        let of_run = OfRun { run: run.to_owned() };
+        let mut alive_until = self.patience().until();
+        let waited = self.ask("job.wait", &of_run, alive_until)?;
+        let (mut asked, mut asked_at): (Option<u64>, _) = (None, Instant::now());
+        let (mut stopped, mut must_end) = (None, None);
+        let mut begun = 0;
+        loop {
+            if stop.load(Relaxed) && stopped.is_none() {
+                stopped = Some(self.ask("job.stop", &of_run, alive_until)?);
+                must_end = Some(Instant::now() + LAST);
+            }
+            let until = must_end.map_or(alive_until, |end| alive_until.min(end));
+            if asked.is_none() && asked_at.elapsed() >= ASKS {
+                asked = Some(self.ask("clock", &json!({ "t1": 0 }), until)?);
+                asked_at = Instant::now();
+                alive_until = self.patience().until();
+            }
+            // Who answers is there, however long the run lasts; and so is one whose report takes long on its way.
+            if asked.is_none() || self.begun() != begun {
+                alive_until = self.patience().until();
+                begun = self.begun();
+            }
+            match self.said_within("job.wait", LOOK, until)? {
+                None => {}
+                Some((Said::Answer(id, result), _)) if id == waited => {
+                    let mut result = result?;
+                    return match result.get_mut("report").map(Value::take) {
+                        Some(report @ Value::Object(_)) => Ok(report),
+                        _ => Err(Lost::Nonsense {
+                            what: "the answer to `job.wait`: it has no report".to_owned(),
+                        }),
+                    };
+                }
+                Some((Said::Answer(id, result), _)) if Some(id) == asked => {
+                    result?;
+                    asked = None;
+                }
+                // One that ended by itself meanwhile cannot be stopped any more.
+                Some((Said::Answer(id, _), _)) if Some(id) == stopped => {}
+                Some((Said::Answer(id, _), _)) => {
+                    return Err(Lost::Nonsense {
+                        what: format!("an answer to request {id}, which waits for none"),
+                    });
+                }
+                Some((Said::Unasked(method, params), _)) => {
+                    if let Some(told) = told(&method, params, run)? {
+                        tell(told);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a run without a report; whether it goes on or not.
+    ///
+    /// # Errors
+    /// The agent is gone or silent.
+    pub fn abort(&mut self, run: &str) -> Result<(), Lost> {
+        match self.call::<Value>("job.abort", &OfRun { run: run.to_owned() }) {
+            // It is over already.
+            Ok(_) | Err(Lost::Refused(_)) => Ok(()),
+            Err(lost) => Err(lost),
+        }
+    }
+}
+
+/// What is said of this run; of others, and what a later version says, nothing.
+fn told(method: &str, params: Value, run: &str) -> Result<Option<Told>, Lost> {
+    let (of, told) = match method {
+        "run.note" => {
+            let OfNote { run, note } = read(method, params)?;
+            (run, Told::Note(note))
+        }
+        "run.snapshot" => {
+            let OfSnapshot { run, snapshot } = read(method, params)?;
+            (run, Told::Snapshot(snapshot))
+        }
+        "run.ended" => {
+            let OfEnd { run, outcome } = read(method, params)?;
+            (run, Told::Ended(outcome))
+        }
+        _ => return Ok(None),
+    };
+    Ok((of == run).then_some(told))
+}
