@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// What libraries speak of as of settings and crate `spec` cannot declare as such: options of verbs that are no jobs, verbs, several options
 /// at once, and a setting of which a word alone (`password_file`) would be another one's.
 const OTHERWISE: &[(&str, &str)] = &[
+    ("agents_timeout", "--timeout"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("captures", "`netdyno clone FILE --server PORT`"),
     ("json", "`--json`"),
@@ -188,9 +189,13 @@ mod tests {
 
     /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start it.
     const CLIENTS: [&str; 3] = ["cli", "bench", "agent"];
-    /// Options of other programs.
-    const OF_OTHERS: [&str; 3] =
-        ["ss --xdp", "mount --bind", "cargo build --release --target wasm32-unknown-unknown"];
+    /// Options of other programs, and how an agent is started somewhere else.
+    const OF_OTHERS: [&str; 4] = [
+        "ss --xdp",
+        "mount --bind",
+        "cargo build --release --target wasm32-unknown-unknown",
+        "netdyno agent --stdio",
+    ];
 
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources") {

@@ -36,8 +36,10 @@ const SAID_BYTES: usize = 4096;
 const LOOK: Duration = Duration::from_millis(50);
 /// A command whose output was closed has so long to end.
 const ENDS: Duration = Duration::from_millis(500);
-/// One whose input was closed has so long. An agent without runs takes milliseconds.
+/// One whose input was closed has so long. An agent without runs takes milliseconds,
 const GRACE: Duration = Duration::from_secs(2);
+/// and gives those that it has 15 s to end in an orderly way.
+const GRACE_OF_RUNS: Duration = Duration::from_secs(17);
 
 /// How long is waited, and until when.
 #[derive(Debug, Clone)]
@@ -67,6 +69,8 @@ pub struct Client {
     next: u64,
     /// Bytes of a line.
     most: usize,
+    /// A run may go on.
+    runs: bool,
     /// It was not answered in time: what closes politely would wait once more.
     deaf: bool,
 }
@@ -83,11 +87,37 @@ struct Line {
 }
 
 /// What a line is.
+#[derive(Debug)]
 pub(crate) enum Said {
     /// The answer to the request of this number.
     Answer(u64, Result<Value, Lost>),
     /// What nobody asked for.
     Unasked(String, Value),
+}
+
+impl Said {
+    /// Reads a line. It is from outside.
+    fn of(line: &[u8]) -> Result<Said, Lost> {
+        let nonsense = || Lost::nonsense(line);
+        let read: Line = serde_json::from_slice(line).map_err(|_| nonsense())?;
+        if read.jsonrpc != "2.0" {
+            return Err(nonsense());
+        }
+        match (read.id, read.method, read.result, read.error) {
+            (None, Some(method), None, None) => Ok(Said::Unasked(method, read.params.unwrap_or_default())),
+            // It could not read what was asked.
+            (None, None, None, Some(fault)) => Err(Lost::Refused(Box::new(fault))),
+            (Some(id), None, result, error) => {
+                let id = id.as_u64().ok_or_else(nonsense)?;
+                match (result, error) {
+                    (Some(result), None) => Ok(Said::Answer(id, Ok(result))),
+                    (None, Some(fault)) => Ok(Said::Answer(id, Err(Lost::Refused(Box::new(fault))))),
+                    _ => Err(nonsense()),
+                }
+            }
+            _ => Err(nonsense()),
+        }
+    }
 }
 
 impl Client {
@@ -121,6 +151,7 @@ impl Client {
             patience,
             next: 1,
             most: LINE_BYTES,
+            runs: false,
             deaf: false,
         };
         listen(errors, said)?;
@@ -270,26 +301,7 @@ impl Client {
             Came::End => return Err(self.ended()),
         };
         let read_at = clocks::now(Clock::Tai);
-        let nonsense = || Lost::nonsense(&line);
-        let read: Line = serde_json::from_slice(&line).map_err(|_| nonsense())?;
-        if read.jsonrpc != "2.0" {
-            return Err(nonsense());
-        }
-        let said = match (read.id, read.method, read.result, read.error) {
-            (None, Some(method), None, None) => Said::Unasked(method, read.params.unwrap_or_default()),
-            // It could not read what was asked.
-            (None, None, None, Some(fault)) => return Err(Lost::Refused(Box::new(fault))),
-            (Some(id), None, result, error) => {
-                let id = id.as_u64().ok_or_else(nonsense)?;
-                match (result, error) {
-                    (Some(result), None) => Said::Answer(id, Ok(result)),
-                    (None, Some(fault)) => Said::Answer(id, Err(Lost::Refused(Box::new(fault)))),
-                    _ => return Err(nonsense()),
-                }
-            }
-            _ => return Err(nonsense()),
-        };
-        Ok(Some((said, read_at)))
+        Ok(Some((Said::of(&line)?, read_at)))
     }
 
     /// Writes a line, as far as the command takes it.
@@ -316,6 +328,11 @@ impl Client {
     pub(crate) fn takes(&mut self, most: usize) {
         self.most = most;
         self.from.takes(most);
+    }
+
+    /// Runs go on, or none does: what is waited for when it is left.
+    pub(crate) fn has_runs(&mut self, runs: bool) {
+        self.runs = runs;
     }
 
     /// Bytes that came of a line that is not whole yet.
@@ -374,7 +391,8 @@ impl Drop for Client {
     fn drop(&mut self) {
         // The agent's lease is over.
         drop(self.to.take());
-        if !self.deaf && self.await_end(GRACE).is_some() {
+        let grace = if self.runs { GRACE_OF_RUNS } else { GRACE };
+        if !self.deaf && self.await_end(grace).is_some() {
             return;
         }
         // As long as it was not waited for, its number is nobody else's.
@@ -411,4 +429,62 @@ pub(crate) fn read<R: DeserializeOwned>(method: &str, result: Value) -> Result<R
             what: format!("the answer to `{method}`: {}", said.chars().take(200).collect::<String>()),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Lines as agents write them.
+    const LINES: &[&str] = &[
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocol":"netdyno.agent/1","version":"0.1.0"}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"result":{"t1":5,"t2":1795768413000021310,"t3":1795768413000024020}}"#,
+        r#"{"jsonrpc":"2.0","id":20,"error":{"code":-32002,"message":"links[0].on: eth0 is not granted to this agent","data":{"kind":"refused","setting":"links[0].on","remedy":"start the agent with --allow-interface eth0"}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is no JSON","data":{"kind":"usage"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"run.note","params":{"run":"r1","code":"begun","severity":"info","text":"sends through xdp"}}"#,
+        r#"{"jsonrpc":"2.0","method":"run.ended","params":{"run":"r1","outcome":"done"}}"#,
+    ];
+
+    #[test]
+    fn each_of_the_lines_is_understood() {
+        let kinds: Vec<String> = LINES
+            .iter()
+            .map(|line| match Said::of(line.as_bytes()) {
+                Ok(Said::Answer(id, Ok(_))) => format!("{id}"),
+                Ok(Said::Answer(id, Err(lost))) => format!("{id}: {:?}", lost.kind()),
+                Ok(Said::Unasked(method, _)) => method,
+                Err(lost) => format!("{:?}", lost.kind()),
+            })
+            .collect();
+        assert_eq!(kinds, ["1", "3", "20: Refused", "Refused", "run.note", "run.ended"]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        /// What a hostile agent says is understood, or is one error that fits into a message.
+        #[test]
+        fn any_line_of_an_agent_is_understood_or_one_error(
+            line in prop::sample::select(LINES),
+            spoils in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..6),
+        ) {
+            let mut bytes = line.as_bytes().to_vec();
+            for (at, byte, how) in spoils {
+                let at = at.index(bytes.len().max(1));
+                match how {
+                    0 => bytes.insert(at, byte),
+                    1 if at < bytes.len() => bytes[at] = byte,
+                    2 => bytes.truncate(at.max(1)),
+                    _ if at < bytes.len() => drop(bytes.remove(at)),
+                    _ => {}
+                }
+            }
+            if let Err(lost) | Ok(Said::Answer(_, Err(lost))) = Said::of(&bytes) {
+                let said = lost.to_string();
+                prop_assert!(!said.is_empty() && said.len() < 1000 && !said.contains(|c: char| c.is_control()), "{said:?}");
+                let _ = lost.remedy();
+            }
+        }
+    }
 }

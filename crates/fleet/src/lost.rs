@@ -130,9 +130,9 @@ impl Lost {
                 "type the command by itself: it must start `netdyno agent --stdio` without asking for anything"
             }
             Lost::Silent { to: "hello", .. } => {
-                "type the command by itself: if it asks for a password, use a key; if it only is slow, give a longer --timeout"
+                "type the command by itself: if it asks for a password, use a key; if it only is slow, give a longer `.agents_timeout`"
             }
-            Lost::Silent { .. } => "give a longer --timeout",
+            Lost::Silent { .. } => "give a longer `.agents_timeout`",
             Lost::Nonsense { .. } => STDIO,
             Lost::OtherVersion { here, .. } => return Some(format!("install netdyno {here} there")),
             Lost::Refused(fault) => return fault.data.remedy.as_deref().map(units::printable),

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Bytes of a report, at most: of 65,536 streams each has less than a kilobyte.
-const REPORT_BYTES: usize = 128 << 20;
+/// Bytes of a report, at most: of 65,536 streams each has less than a kilobyte. In memory it may take sixteen times as much.
+const REPORT_BYTES: usize = 64 << 20;
 /// How often an agent is asked whether it is still there.
 const ASKS: Duration = Duration::from_secs(1);
 /// How often it is looked whether the run is to be stopped.
@@ -57,7 +57,9 @@ impl Client {
     /// # Errors
     /// The agent is gone or silent, or refuses the job.
     pub fn start(&mut self, asked: &JobStart) -> Result<JobStarted, Lost> {
-        self.call("job.start", asked)
+        let started = self.call("job.start", asked)?;
+        self.has_runs(true);
+        Ok(started)
     }
 
     /// Follows a run to its end, and yields its report as JSON. `tell` hears what is said of it. Once `stop` is set, the run is stopped in an orderly way, and its report is of
@@ -69,6 +71,8 @@ impl Client {
         self.takes(REPORT_BYTES);
         let report = self.follow(run, stop, tell);
         self.takes(LINE_BYTES);
+        // Of who is lost nothing is known.
+        self.has_runs(!matches!(report, Ok(_) | Err(Lost::Refused(_))));
         report
     }
 
@@ -95,7 +99,13 @@ impl Client {
                 alive_until = self.patience().until();
                 begun = self.begun();
             }
-            match self.said_within("job.wait", LOOK, until)? {
+            let said = self.said_within("job.wait", LOOK, until).map_err(|lost| match lost {
+                Lost::Silent { to, said, .. } if must_end.is_some_and(|end| Instant::now() >= end) => {
+                    Lost::Silent { to, within: LAST, said }
+                }
+                lost => lost,
+            });
+            match said? {
                 None => {}
                 Some((Said::Answer(id, result), _)) if id == waited => {
                     let mut result = result?;

@@ -3,6 +3,7 @@
 use crate::cli::agents::{AgentsCommand, Check, Reached};
 use crate::client::Signals;
 use crate::output::print;
+use crate::wording;
 use anyhow::{Context, Result, bail};
 use fleet::{Patience, Reach};
 use report::units::printable;
@@ -45,9 +46,9 @@ fn check(args: Check) -> Result<u8> {
     let patience = Patience { answer: args.timeout, stop: Arc::clone(&signals.stop) };
     let checked = fleet::check(&agents, !args.quick, &patience);
     if args.json {
-        print(&(serde_json::to_string_pretty(&checked)? + "\n"))?;
+        print(&wording::said(&(serde_json::to_string_pretty(&checked)? + "\n")))?;
     } else {
-        print(&fleet::render(&checked, args.verbose))?;
+        print(&wording::said(&fleet::render(&checked, args.verbose)))?;
     }
     Ok(checked.exit_status())
 }

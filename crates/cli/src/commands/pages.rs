@@ -39,6 +39,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("jobs"),
     page!("lab"),
     page!("live"),
+    page!("many-machines"),
     page!("measuring"),
     page!("method"),
     page!("notes"),

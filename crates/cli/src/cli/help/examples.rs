@@ -371,6 +371,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
     | netdyno agent --stdio"#,
         )],
     ),
+    ("agents", &[example("Those of a file, as JSON", "netdyno agents check --inventory lab.yaml --json")]),
     (
         "agents check",
         &[
