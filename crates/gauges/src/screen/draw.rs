@@ -407,7 +407,12 @@ fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usiz
         let all = [(13, received), (10, now), (11, lost), (8, share), (8, mean), (8, max)];
         format!("{name:<name_room$} {}", cells(name_room + 1, all, width))
     };
-    let head = row("stream", ["received", "now", "lost", "lost", "mean", "max"].map(str::to_owned));
+    // Streams are looked at more seldom than the totals above, and the more there are, the more seldom.
+    let head = match now.at_ns.saturating_sub(now.streams_at_ns) {
+        age @ 150_000_000.. => format!("stream {:.1}s ago", age as f64 / 1e9),
+        _ => "stream".to_owned(),
+    };
+    let head = row(&head, ["received", "now", "lost", "lost", "mean", "max"].map(str::to_owned));
     let mut lines = vec![Line::styled(head, manner.label())];
     for (stream, rate) in all.iter().skip(first).take(rows) {
         let name = name_of(stream, name_room);

@@ -103,6 +103,14 @@ fn everything_is_on_80_by_24_and_the_keys_are_in_the_last_line() {
 }
 
 #[test]
+fn streams_that_were_looked_at_earlier_than_the_totals_say_so() {
+    let mut view = view();
+    view.update(Arc::new(Snapshot { at_ns: 10_800_000_000, ..moment(10) }));
+    let lines = text(&view, 80, 24);
+    assert!(line(&lines, "stream").starts_with("stream 0.8s ago "), "{lines:#?}");
+}
+
+#[test]
 fn a_small_terminal_still_shows_how_it_stands() {
     let lines = text(&view(), 40, 8);
     assert_eq!(lines.len(), 8);
