@@ -292,8 +292,16 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     judge::sent::sent(&mut report, &done);
     fill::departures::fill(&mut report, &done);
     judge::departures::judge(&mut report);
+    let others = setup.beside_jobs();
     for (port, (place, (moved, seen))) in setup.tx.iter().zip(moved).enumerate() {
-        counters::compare_counters(&mut report, place, fill::sent_by(done.sent(), port), moved, &seen);
+        counters::compare_counters(
+            &mut report,
+            place,
+            fill::sent_by(done.sent(), port),
+            moved,
+            &seen,
+            others,
+        );
     }
     if let (Some(recorder), Some(measured)) = (&recorder, &measured) {
         let counted = measured.parts.iter().map(|part| (part.frames + part.strays, part.captured));

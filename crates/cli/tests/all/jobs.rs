@@ -141,6 +141,21 @@ fn jobs_of_one_file_begin_together() {
 
 /// CLOCK_TAI is decades ahead of CLOCK_MONOTONIC.
 #[test]
+fn frames_of_another_job_of_the_same_file_are_told_as_what_they_may_be() {
+    let net = Net::new();
+    let file = net.file("jobs.yaml");
+    let jobs = "schema: netdyno.job/1\n\
+        jobs:\n\
+        - {kind: send, what: ipv4/udp(dport=9), links: [{on: tx0, measure: rx0}], rate: 1kpps, duration: 600ms}\n\
+        - {kind: send, what: ipv4/udp(dport=10), links: [{on: tx0}], rate: 1kpps, duration: 600ms}\n";
+    std::fs::write(&file, jobs).expect("a file");
+    let both = net.run(format!("netdyno run {file} --json --quiet")).json();
+    let warnings = both[0]["warnings"].to_string();
+    assert!(warnings.contains("this job did not send (another job of the same file may have)"), "{warnings}");
+    assert!(warnings.contains("not of this job: others of the same file use it"), "{warnings}");
+}
+
+#[test]
 fn each_of_several_jobs_stamps_its_frames_by_a_clock_of_its_own() {
     let net = Net::new();
     for engine in ["xdp", "afxdp", "packet"] {

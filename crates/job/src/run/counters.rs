@@ -171,13 +171,15 @@ pub fn compare(interface: &str, ours: u64, moved: &Counters) -> InterfaceCounter
     }
 }
 
-/// Holds what we counted, `ours`, to what the interface did, and to whoever else saw the frames.
+/// Holds what we counted, `ours`, to what the interface did, and to whoever else saw the frames. `beside`: other jobs of the same file run
+/// beside this one.
 pub fn compare_counters(
     report: &mut Report,
     place: &Place,
     ours: TxCounters,
     moved: Option<Counters>,
     seen: &Seen,
+    beside: bool,
 ) {
     let seen = &Seen { ours: ours.frames, ..*seen };
     let unconfirmed = if moved.is_some() { seen.unconfirmed() } else { ours.frames };
@@ -215,11 +217,19 @@ pub fn compare_counters(
         ));
     }
     if foreign > 0 {
-        report.warnings.add(Code::OthersSent, format!(
-            "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
-            place.spec,
-            units::counted(foreign, "frame"),
-        ));
+        report.warnings.add(
+            Code::OthersSent,
+            format!(
+                "{} sent {} that are not of this {}, or the kernel itself does (ARP, IPv6)",
+                place.spec,
+                units::counted(foreign, "frame"),
+                if beside {
+                    "job: others of the same file use it, other programs do"
+                } else {
+                    "run: other programs use it"
+                },
+            ),
+        );
     }
 }
 

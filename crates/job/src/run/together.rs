@@ -110,6 +110,11 @@ impl Setup {
         }
     }
 
+    /// Whether jobs of the same file run beside this one, whose frames may come where its own do.
+    pub(super) fn beside_jobs(&self) -> bool {
+        self.session.together.as_ref().is_some_and(|member| member.last == Stage::Ready)
+    }
+
     /// What ends waiting for the sake of the result.
     pub(super) fn hurry(&self) -> Option<&AtomicBool> {
         self.discarded.then_some(&*self.session.stop)

@@ -19,7 +19,7 @@ pub fn received(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measur
     }
     // At a sending interface others' frames are nothing to be warned of.
     if received.foreign > 0 && !run.setup.round_trip {
-        warn_of_foreign(report, received.foreign, received.certain);
+        warn_of_foreign(report, received.foreign, received.certain, run.setup.beside_jobs());
     }
     if received.refused_unknown {
         report.warnings.add(Code::RefusedUnknown,
@@ -132,8 +132,8 @@ pub fn streams(report: &mut Report, unlisted: Option<u64>) {
     }
 }
 
-/// Warns of frames that this run did not send. `certain`: no lost frame is among them.
-fn warn_of_foreign(report: &mut Report, foreign: u64, certain: bool) {
+/// Warns of frames that this run did not send. `certain`: no lost frame is among them; `beside`: other jobs of the same file run beside it.
+fn warn_of_foreign(report: &mut Report, foreign: u64, certain: bool, beside: bool) {
     let known = report.result.rx.as_ref().and_then(|rx| rx.background_frames).unwrap_or(0);
     const TELL: Option<&str> = Some("sign frames (`.sign`), to tell them apart");
     let (but, remedy) = match (certain, known) {
@@ -149,7 +149,9 @@ fn warn_of_foreign(report: &mut Report, foreign: u64, certain: bool) {
         }
     };
     let counted = units::counted(foreign, "frame");
-    let said = format!("{counted} arrived that this run did not send{but}");
+    let who =
+        if beside { "job did not send (another job of the same file may have)" } else { "run did not send" };
+    let said = format!("{counted} arrived that this {who}{but}");
     report.warnings.add(Code::ForeignFrames, Sentence::new(said, remedy));
 }
 
