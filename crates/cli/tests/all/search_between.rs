@@ -158,6 +158,52 @@ fn an_interrupted_search_goes_on_where_it_was_and_with_no_other() {
     assert!(done.contains("that search is complete"), "{done}");
 }
 
+/// Results in the layout of before searches between endpoints went the way of all searches (commit f7a242dc, whose parent's schema
+/// accepts them): each is read, continued with its own trials, and done again.
+#[test]
+fn results_of_before_all_searches_went_one_way_are_read_and_go_on() {
+    let net = Net::new();
+    for (kind, old, kept, verdicts) in [
+        ("socket-buffer", include_str!("old/socket-buffer.json"), 4, ["done"].as_slice()),
+        ("transactions", include_str!("old/transactions.json"), 2, &["passed", "latency", "not carried"]),
+    ] {
+        let path = net.dir.path().join(format!("{kind}.json"));
+        std::fs::write(&path, old).expect("written");
+        let old: Value = serde_json::from_str(old).expect("JSON");
+        let shown = net.run(format!("netdyno report {}", path.display())).stdout;
+        assert!(shown.contains("interrupted after"), "{shown}");
+        let on = format!("netdyno search {kind} --continue {} --json -q", path.display());
+        let report = net.run(&on).json();
+        assert_eq!(found(&report)["complete"], true, "{report}");
+        assert_eq!(trials(&report)[..kept], trials(&old)[..], "{kind}");
+        let done = &trials(&report)[kept..];
+        assert!(
+            !done.is_empty() && done.iter().all(|trial| verdicts.iter().any(|v| trial["verdict"] == *v)),
+            "{report}"
+        );
+        assert_eq!(report["requested"], old["requested"], "{kind}");
+        // A result of a version that kept no jobs, and one of a version to come.
+        let changed = |change: &dyn Fn(&mut Value)| {
+            let mut other = old.clone();
+            change(&mut other);
+            std::fs::write(&path, other.to_string()).expect("written");
+            refused(net.run(&on))
+        };
+        let said =
+            changed(&|other| drop(other.as_object_mut().and_then(|result| result.remove("requested"))));
+        assert!(
+            said.contains("it does not say which job it is of") && said.contains("an earlier version"),
+            "{said}"
+        );
+        let said = changed(&|other| other["requested"]["endpoint"]["telepathy"] = true.into());
+        assert!(said.contains("there is no member `telepathy`"), "{said}");
+    }
+    let path = net.dir.path().join("socket-buffer.json");
+    std::fs::write(&path, include_str!("old/socket-buffer.json")).expect("written");
+    let again = net.run(format!("netdyno rerun {} -q", path.display())).stdout;
+    assert!(again.contains("16 KiB"), "{again}");
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused_with_the_mend() {
     let net = Net::new();
