@@ -109,6 +109,9 @@ pub fn attend(
 ) -> Result<Report> {
     if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
+        if !output.quiet {
+            output::say_replaced(dir);
+        }
     }
     let mut gauges = Gauges::prepare(output.gauges_wanted(), &session.board)?;
     let _at_host = output.gauges.metrics.and_then(|at| metrics_at_host(at, output, &session.board));

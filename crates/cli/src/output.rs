@@ -128,6 +128,21 @@ pub fn folded(text: &str) -> String {
     }
 }
 
+/// Says before a run which result it will replace in this folder: until it ends that one can still be copied elsewhere.
+pub fn say_replaced(dir: &Path) {
+    if !dir.join("result.json").is_file() {
+        return;
+    }
+    let what = match report::read(dir) {
+        Ok(before) => {
+            let began = before.environment.started.map_or_else(String::new, |at| format!(", begun at {at}"));
+            format!("the result of `netdyno {}`{began}", before.command)
+        }
+        Err(_) => "a result.json that this version cannot read".to_owned(),
+    };
+    note(&format!("{} has {what}: this run replaces it when it ends", dir.display()));
+}
+
 /// Writes a finished result into a folder, if one was named; where its page is.
 pub fn written(report: &Report, dir: Option<&Path>) -> Result<Option<String>> {
     let written = dir.map(|dir| report::write_dir_in(report, dir, wording::said)).transpose()?;

@@ -49,6 +49,40 @@ pub fn defects() -> anyhow::Result<bool> {
     understood(std::env::var_os("NETDYNO_COMPAT").as_deref())
 }
 
+/// Of other tools' verbs that measure: our own verb that does the same, and the page that compares both.
+const OURS: [(&str, &str, &str); 10] = [
+    ("iperf3", "endpoint", "from-iperf3"),
+    ("netperf", "endpoint", "from-netperf"),
+    ("netserver", "endpoint serve", "from-netperf"),
+    ("nprobe", "probe", "from-nprobe"),
+    ("softflowd", "probe", "from-softflowd"),
+    ("tcpbridge", "bridge", "bridging"),
+    ("tcpcopy", "clone", "from-tcpcopy"),
+    ("tcpliveplay", "live", "live"),
+    ("tcpreplay", "replay", "from-tcpreplay"),
+    ("tcpreplay-edit", "replay", "from-tcpreplay"),
+];
+
+/// Refuses `--report` of all other tools' verbs alike: none of the tools has it, and what each would say of an unknown option leads nowhere.
+fn check_no_report(words: &[OsString]) -> anyhow::Result<()> {
+    let Some(tool) = words.get(1).and_then(|word| TOOLS.into_iter().find(|tool| word == tool)) else {
+        return Ok(());
+    };
+    let is_report = |word: &OsString| word == "--report" || word.as_encoded_bytes().starts_with(b"--report=");
+    if !words.iter().skip(2).any(is_report) {
+        return Ok(());
+    }
+    match OURS.into_iter().find(|(name, _, _)| *name == tool) {
+        Some((_, verb, page)) => anyhow::bail!(
+            "--report: `netdyno {tool}` takes {tool}'s own options and prints what {tool} prints; `netdyno {verb} --report DIR` does the \
+             same work and writes a result (docs/{page}.md)"
+        ),
+        None => anyhow::bail!(
+            "--report: `netdyno {tool}` measures nothing, so that there is no result to write: leave it out"
+        ),
+    }
+}
+
 fn understood(value: Option<&OsStr>) -> anyhow::Result<bool> {
     match value.map(OsStr::as_encoded_bytes) {
         None | Some(b"") => Ok(false),
@@ -64,6 +98,7 @@ fn understood(value: Option<&OsStr>) -> anyhow::Result<bool> {
 /// asked for is done.
 pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> {
     let mut words = named(words);
+    check_no_report(&words)?;
     if words.get(1).is_some_and(|word| word == "tcprewrite") {
         let rest = words.split_off(2);
         match tcprewrite::arguments(rest)? {

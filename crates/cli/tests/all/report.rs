@@ -185,6 +185,35 @@ fn what_is_no_report_is_neither_shown_nor_overwritten() {
 }
 
 #[test]
+fn a_result_that_will_be_replaced_is_named_as_the_run_begins() {
+    let net = Net::new();
+    let dir = net.file("again");
+    let send = format!("netdyno send ipv4/udp --on tx0 --topspeed --count 10 --report {dir}");
+    let said = |ran: Ran| ran.ok().stderr;
+    let first = said(net.run(&send));
+    assert!(!first.contains("replaces"), "{first}");
+    let second = said(net.run(&send));
+    assert!(second.contains("has the result of `netdyno send`, begun at 20"), "{second}");
+    assert!(second.contains("this run replaces it when it ends"), "{second}");
+    let quiet = said(net.run(format!("{send} --quiet")));
+    assert!(!quiet.contains("replaces"), "{quiet}");
+}
+
+#[test]
+fn other_tools_command_lines_write_no_report_and_say_who_does() {
+    for (line, says) in [
+        ("tcpreplay -i x --report out a.pcap", "`netdyno replay --report DIR` does the same work"),
+        ("iperf3 -c x --report=out", "`netdyno endpoint --report DIR` does the same work"),
+        ("netserver --report out", "`netdyno endpoint serve --report DIR`"),
+        ("netperf -H x --report out", "`netdyno endpoint --report DIR`"),
+        ("softflowd -i x --report out", "`netdyno probe --report DIR`"),
+        ("tcprewrite --report out", "measures nothing, so that there is no result to write"),
+    ] {
+        run(format!("netdyno {line}")).refused(&[says]);
+    }
+}
+
+#[test]
 fn a_terminal_gets_a_moving_line_and_a_pipe_plain_ones() {
     let net = Net::new();
     let binary = env!("CARGO_BIN_EXE_netdyno");
