@@ -6,7 +6,6 @@ pub mod agent;
 pub mod agents;
 pub mod bridge;
 pub mod clone;
-pub mod collect;
 pub mod compare;
 pub mod counters;
 pub mod declared;
@@ -21,7 +20,7 @@ pub mod plugin;
 pub mod search;
 pub mod search_between;
 
-use self::declared::{Asked, Declared, LeavesOut};
+use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -419,16 +418,6 @@ pub struct Replay {
 /// How sides are told apart, as it was typed: crate `job` knows the words, which crate `spec` keeps as they are.
 fn sides_of(text: &str) -> Result<OsString, String> {
     text.parse::<Sides>().map(|_| text.into()).map_err(|bad| bad.to_string())
-}
-
-/// `measure`: its settings, and what it does anyway, said.
-#[derive(Debug, Args)]
-pub struct Measure {
-    #[command(flatten)]
-    pub declared: Declared<spec::Measure>,
-    /// Let frames go on to the host: the default, said.
-    #[arg(long, conflicts_with = "drop", help_heading = "Measure", display_order = 100)]
-    pub pass: bool,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const OTHERWISE: &[(&str, &str)] = &[
     ("agents_timeout", "--timeout"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
-    ("captures", "`netdyno clone FILE --server PORT`"),
     ("json", "`--json`"),
     ("lab.queues", "--queues"),
     ("links", "--on and --measure"),
@@ -35,6 +34,109 @@ static OF_A_FILE: AtomicBool = AtomicBool::new(false);
 
 /// Options are those of another tool, which has none of most settings.
 static OF_A_DROP_IN: AtomicBool = AtomicBool::new(false);
+
+/// The verb that was typed.
+static VERB: OnceLock<Verb> = OnceLock::new();
+
+/// A verb of ours that makes a job: what its options are called there, where one setting has other names with other verbs.
+#[derive(Debug)]
+pub struct Verb {
+    words: Vec<&'static str>,
+    of_job: &'static [Member],
+    /// What is searched for, and its settings.
+    find: Option<(&'static str, &'static [Member])>,
+}
+
+impl Verb {
+    /// The one that makes such a job.
+    pub fn of(job: &spec::Job) -> Verb {
+        let find = match job {
+            spec::Job::Search(search) => Some(search.find.name()),
+            spec::Job::EndpointSearch(search) => Some(search.find.name()),
+            _ => None,
+        };
+        Verb::named(job.kind(), find)
+    }
+
+    /// The one for jobs of this kind, and of a search for what is searched for.
+    pub fn named(kind: &'static str, find: Option<&'static str>) -> Verb {
+        let words = match (kind, find) {
+            ("endpoint-server", _) => vec!["endpoint", "serve"],
+            (_, Some(find)) => vec!["search", find],
+            (kind, None) => vec![kind],
+        };
+        let of_job = spec::Job::SETTINGS.iter().find(|(word, _)| *word == kind);
+        let find = find.and_then(|find| searches().find(|(search, _)| *search == find));
+        Verb { words, of_job: of_job.map_or(&[], |(_, members)| members()), find }
+    }
+
+    /// Its words.
+    #[cfg(test)]
+    pub fn words(&self) -> &[&'static str] {
+        &self.words
+    }
+
+    /// Its command line, if it is one of ours: other tools' verbs have their own names for everything.
+    pub fn command(&self) -> Option<&'static clap::Command> {
+        let ours = crate::cli::help::is_ours(&self.words.join(" "));
+        let mut words = self.words.iter().filter(|_| ours);
+        let first = root().find_subcommand(words.next()?);
+        words.try_fold(first?, |above, word| above.find_subcommand(word))
+    }
+
+    /// How interfaces are typed there: by one option, where the verb has no other.
+    fn links(&self, path: &str) -> Option<String> {
+        let command = self.command().filter(|_| path == "links" || path.ends_with(".links"))?;
+        let is_there = |name: &&str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+        let all = ["on", "measure"].into_iter().filter(is_there).map(|name| format!("--{name}"));
+        Some(all.collect::<Vec<_>>().join(" and ")).filter(|typed| !typed.is_empty())
+    }
+
+    /// The option that said a setting of this job together with another one: `--from eth0:80` says `on` and `server`.
+    fn with_another(&self, job: &spec::Job, path: &str) -> Option<String> {
+        let (mut typed, value) = (None, job.to_value().ok()?);
+        setting::each(self.of_job, &mut |own, setting| {
+            let both = setting.shorthands.iter().find(|shorthand| shorthand.rest == Some(path));
+            let is_said = value.get(own).is_some_and(|value| !value.is_null());
+            typed = typed.take().or(both.filter(|_| is_said).map(|both| format!("--{}", both.option)));
+        });
+        typed
+    }
+
+    /// How a setting is typed there.
+    fn option(&self, path: &str) -> Option<String> {
+        let of_find = self.find.and_then(|(name, members)| {
+            let own = path.strip_prefix("find.").and_then(|path| path.strip_prefix(name)?.strip_prefix('.'));
+            self.among(own.unwrap_or(path), members)
+        });
+        let prefixed = path.starts_with("find.");
+        if prefixed { of_find } else { self.among(path, self.of_job).or(of_find) }
+    }
+
+    /// How a setting among these is typed there.
+    fn among(&self, path: &str, members: &'static [Member]) -> Option<String> {
+        let (name, value) = path.split_once(": ").map_or((path, None), |(path, value)| (path, Some(value)));
+        let setting = setting_of(name, members)?;
+        let id = setting.option.unwrap_or(setting.name);
+        let command = self.command()?;
+        let arg = command.get_arguments().find(|arg| arg.get_id().as_str() == id);
+        // What its shorthands alone say has no option of its own.
+        let own = arg.filter(|_| setting.is_typed()).and_then(clap::Arg::get_long);
+        let renamed = own.filter(|long| setting.option != Some(*long));
+        match renamed {
+            None => declared(path, members),
+            Some(long) => {
+                Some(format!("--{long}{}", value.map_or_else(String::new, |value| format!(" {value}"))))
+            }
+        }
+    }
+}
+
+/// From now on settings are called as the verb calls them that makes such a job.
+pub fn as_typed(job: &spec::Job) {
+    // The first one: who runs an earlier result's job typed another verb, and has no other words for it.
+    let _ = VERB.set(Verb::of(job));
+}
 
 /// From now on no option is named that the drop-in for tcpreplay would refuse: they are those of our own verb.
 pub fn as_a_drop_in() {
@@ -75,10 +177,24 @@ pub fn typed(text: &str) -> Cow<'_, str> {
     worded(text, option)
 }
 
+/// The setting that a path names, or the first of those that a path to a struct of settings holds: that one is typed to have the others.
+fn setting_of(path: &str, members: &'static [Member]) -> Option<&'static setting::Setting> {
+    let within = || {
+        let mut first = None;
+        setting::each(members, &mut |at, setting| {
+            let below = at.rsplit_once('.').map_or("", |(above, _)| above);
+            let is_it = below.strip_suffix(path).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+            first = first.or(is_it.then_some(setting));
+        });
+        first
+    };
+    setting::named(members, path).or_else(within)
+}
+
 /// How a setting among these is typed; with a value (`rate: top`), how that is.
 fn declared(path: &str, members: &'static [Member]) -> Option<String> {
     let (path, value) = path.split_once(": ").map_or((path, None), |(path, value)| (path, Some(value)));
-    let setting = setting::named(members, path)?;
+    let setting = setting_of(path, members)?;
     let shorthand = setting.shorthands.iter().find(|shorthand| Some(shorthand.means) == value);
     let first = setting.shorthands.first().filter(|_| value.is_none());
     match (shorthand, setting.option, value) {
@@ -114,22 +230,26 @@ fn of_search(path: &str) -> Option<String> {
     declared(path, members)
 }
 
+/// What contradicts itself in a job that was typed, in the words that were typed.
+pub fn contradiction(job: &spec::Job, wrong: &spec::Contradiction) -> String {
+    let verb = Verb::of(job);
+    let what = worded(&wrong.what, |setting| option_of(Some(&verb), setting));
+    format!("{}: {what}", path(job, &verb, &wrong.member))
+}
+
 /// How the setting at a path of this job is typed; the path, where it is not.
-pub fn path(job: &spec::Job, path: &str) -> String {
-    let of_kind = || {
-        let (_, members) = spec::Job::SETTINGS.iter().find(|(kind, _)| *kind == job.kind())?;
-        declared(path, members())
-    };
+fn path(job: &spec::Job, verb: &Verb, path: &str) -> String {
     let end = || {
         let (link, end) = path.rsplit_once("].")?;
         let second = matches!(job, spec::Job::Replay(_)) && link.ends_with("[1");
         Some(format!("--{end}{}", if second { "2" } else { "" }))
     };
     end()
+        .or_else(|| verb.with_another(job, path))
+        .or_else(|| verb.links(path))
+        .or_else(|| verb.option(path))
         .or_else(|| listed(path.rsplit('.').next().unwrap_or(path)))
-        .or_else(|| of_search(path))
-        .or_else(of_kind)
-        .or_else(|| option(path))
+        .or_else(|| option_of(Some(verb), path))
         .unwrap_or_else(|| format!("`.{path}`"))
 }
 
@@ -153,9 +273,24 @@ fn alike(setting: &str) -> String {
     format!("--{}", setting.replace('_', "-"))
 }
 
+/// How a setting is typed with this verb.
+#[cfg(test)]
+pub fn called(verb: &Verb, setting: &str) -> Option<String> {
+    option_of(Some(verb), setting)
+}
+
 /// How a setting is typed.
 fn option(setting: &str) -> Option<String> {
-    listed(setting).or_else(|| member(setting)).or_else(|| declared_anywhere(setting))
+    option_of(VERB.get(), setting)
+}
+
+/// How a setting is typed with this verb, or else with any.
+fn option_of(verb: Option<&Verb>, setting: &str) -> Option<String> {
+    verb.and_then(|verb| verb.links(setting))
+        .or_else(|| listed(setting))
+        .or_else(|| verb?.option(setting))
+        .or_else(|| member(setting))
+        .or_else(|| declared_anywhere(setting))
 }
 
 /// What is typed as it is called.
@@ -168,6 +303,12 @@ fn member(setting: &str) -> Option<String> {
     Some(alike(name)).filter(|typed| options().contains(typed))
 }
 
+/// The command line as it is declared.
+pub fn root() -> &'static clap::Command {
+    static ROOT: OnceLock<clap::Command> = OnceLock::new();
+    ROOT.get_or_init(crate::cli::Cli::command)
+}
+
 /// The long options of all commands.
 fn options() -> &'static BTreeSet<String> {
     fn gather(command: &clap::Command, found: &mut BTreeSet<String>) {
@@ -177,7 +318,7 @@ fn options() -> &'static BTreeSet<String> {
     static OPTIONS: OnceLock<BTreeSet<String>> = OnceLock::new();
     OPTIONS.get_or_init(|| {
         let mut found = BTreeSet::new();
-        gather(&crate::cli::Cli::command(), &mut found);
+        gather(root(), &mut found);
         found
     })
 }
@@ -185,6 +326,7 @@ fn options() -> &'static BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use spec::setting::Settings as _;
     use std::path::{Path, PathBuf};
 
     /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start it.
@@ -298,7 +440,10 @@ mod tests {
     fn declarations_name_settings_that_can_be_typed() {
         let mut named = 0;
         let of_kinds = spec::Job::SETTINGS.iter().map(|(kind, members)| (*kind, members()));
-        for (kind, members) in of_kinds.chain(searches()) {
+        // Of no job.
+        let others =
+            [("clone capture", spec::Forwarding::MEMBERS), ("clone return", spec::ReturnAgent::MEMBERS)];
+        for (kind, members) in of_kinds.chain(searches()).chain(others) {
             setting::each(members, &mut |path, setting| {
                 let of_shorthands = setting.shorthands.iter().flat_map(|of| [Some(of.text), of.brief]);
                 let texts = [Some(setting.text), setting.brief].into_iter().chain(of_shorthands).flatten();

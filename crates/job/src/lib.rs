@@ -50,7 +50,7 @@ mod trials;
 
 pub use claims::interface::{Claimed, HeldBy, claim as claim_interface};
 pub use handle::{Failed, Handle, Outcome, carry_out, go_on, go_on_between, spawn, start, start_with};
-pub use kinds::clone::agent::{Forwarded, ForwardedSessions, Forwarding, forward as forward_to_clone};
+pub use kinds::clone::agent::{Forwarded, ForwardedSessions, forward as forward_to_clone};
 pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, diagnose as diagnose_clone};
 pub use kinds::clone::key::make as make_clone_key;
 pub use run::together::Member;

@@ -21,12 +21,14 @@
 //! - `file`: its value may be the name of a file, although it is text.
 //! - `shorthand(option = "topspeed", means = "top", text = "...")`: another option, which stands for one of its values; with
 //!   `value = "CPU"` it takes one itself, which is put where `means` has `{}`, and several if the member takes several with commas. It may
-//!   have `brief`, `heading`, `expert`, `excludes` of its own, and `needs`, which names options.
+//!   have `brief`, `heading`, `expert`, `excludes` of its own, and `needs`, which names options. With `rest = "server"` its value is two with
+//!   a colon between: the first is this member's, the rest is that one's.
 //! - `unnamed`: it has no option but its shorthands.
 //! - `explained`: help says what each of its words means.
 //! - `consent`: a job has it only if whoever runs the job says so, too.
 //! - `other_word = "trunc=truncate"`: another way to write one of its values. `comma`: several values with commas.
 //! - `always`: files and results always say it, even if it is an empty list.
+//! - `initial = "0.0.0.0:2055"`: what a list has if nothing is said of it, which files and results say then.
 //!
 //! `#[settings(heading = "Edits")]` is the heading of all of a struct. `#[settings(perhaps)]`: whoever holds it may do without, and
 //! so nothing of it is needed by itself.
@@ -40,8 +42,8 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitChar, LitInt, LitStr, Path,
-    Result, Token, Type, meta::ParseNestedMeta, parse_macro_input, punctuated::Punctuated,
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Ident, Lit, LitChar, LitInt, LitStr,
+    Path, Result, Token, Type, meta::ParseNestedMeta, parse_macro_input, punctuated::Punctuated,
 };
 
 /// See the crate's documentation.
@@ -93,6 +95,7 @@ struct Shorthand {
     heading: Option<String>,
     excludes: Vec<String>,
     needs: Vec<String>,
+    rest: Option<String>,
     expert: bool,
 }
 
@@ -109,6 +112,7 @@ impl Shorthand {
                 "heading" => said.heading = Some(text(&meta)?),
                 "excludes" => said.excludes = names(&meta)?,
                 "needs" => said.needs = names(&meta)?,
+                "rest" => said.rest = Some(text(&meta)?),
                 "expert" => said.expert = true,
                 _ => return Err(meta.error("crate settings lists what may be said of a shorthand")),
             }
@@ -119,9 +123,10 @@ impl Shorthand {
 
     /// Its row, of a setting that stands under `heading`.
     fn row(&self, heading: Option<&str>) -> Tokens {
-        let Shorthand { option, value, means, text, brief, heading: own, excludes, needs, expert } = self;
+        let Shorthand { option, value, means, text, brief, heading: own, excludes, needs, rest, expert } =
+            self;
         let heading = some(&if *expert { Some("Expert") } else { own.as_deref().or(heading) });
-        let [value, brief] = [value, brief].map(some);
+        let [value, brief, rest] = [value, brief, rest].map(some);
         quote! {
             crate::setting::Shorthand {
                 option: #option,
@@ -132,6 +137,7 @@ impl Shorthand {
                 heading: #heading,
                 excludes: &[#(#excludes),*],
                 needs: &[#(#needs),*],
+                rest: #rest,
             }
         }
     }
@@ -158,6 +164,7 @@ struct Said {
     aliases: Vec<String>,
     value: String,
     default: Option<String>,
+    initial: Option<String>,
     heading: Option<String>,
     brief: Option<String>,
     other_words: Vec<String>,
@@ -197,6 +204,7 @@ impl Said {
                     "alias" => said.aliases.push(text()?),
                     "value" => said.value = text()?,
                     "default" => said.default = Some(text()?),
+                    "initial" => said.initial = Some(text()?),
                     "heading" => said.heading = Some(text()?),
                     "brief" => said.brief = Some(text()?),
                     "least" => said.least = Some(number()?),
@@ -234,6 +242,8 @@ struct Made {
     member: Tokens,
     row: Tokens,
     put: Tokens,
+    /// What it has if nothing is said, as a function of the struct.
+    initial: Tokens,
 }
 
 fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result<Tokens> {
@@ -244,11 +254,15 @@ fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new_spanned(ident, "settings have names"));
     };
-    let made =
-        fields.named.iter().map(|field| of_member(field, heading, perhaps)).collect::<Result<Vec<_>>>()?;
+    let made = fields
+        .named
+        .iter()
+        .map(|field| of_member(ident, field, heading, perhaps))
+        .collect::<Result<Vec<_>>>()?;
     let members = made.iter().map(|made| &made.member);
     let rows = made.iter().map(|made| &made.row);
     let puts = made.iter().map(|made| &made.put);
+    let initials = made.iter().map(|made| &made.initial);
     Ok(quote! {
         #(#attrs)*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -256,6 +270,8 @@ fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result
         #vis struct #ident {
             #(#members,)*
         }
+
+        #(#initials)*
 
         impl crate::setting::Settings for #ident {
             const MEMBERS: &'static [crate::setting::Member] = &[#(#rows)*];
@@ -277,7 +293,7 @@ fn expanded(input: &DeriveInput, heading: Option<&str>, perhaps: bool) -> Result
     })
 }
 
-fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made> {
+fn of_member(of: &Ident, field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made> {
     let mut said = Said::read(&field.attrs)?;
     said.heading = said.heading.or(said.expert.then_some("Expert").or(heading).map(str::to_owned));
     let (vis, ident, kind) = (&field.vis, &field.ident, &field.ty);
@@ -286,11 +302,14 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
     let text = documentation(&field.attrs);
     let kept =
         field.attrs.iter().filter(|each| !each.path().is_ident("setting") && !each.path().is_ident("doc"));
-    let serde = serde_of(field, &said)?;
+    let (serde, initial) = match &said.initial {
+        None => (serde_of(field, &said)?, Tokens::new()),
+        Some(text) => initially(of, &name, kind, text),
+    };
     let plain = in_schema(&text, kind, &said);
     let member = quote! { #[doc = #plain] #(#kept)* #serde #vis #ident: #kind };
     if said.apart {
-        return Ok(Made { member, row: Tokens::new(), put: Tokens::new() });
+        return Ok(Made { member, row: Tokens::new(), put: Tokens::new(), initial });
     }
     if said.within {
         let by_itself = said.option.is_some();
@@ -308,7 +327,7 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
                 return crate::setting::Settings::put(crate::setting::Holder::held(&mut self.#ident), path, text);
             }
         };
-        return Ok(Made { member, row, put });
+        return Ok(Made { member, row, put, initial });
     }
     let required = said.needed || !(perhaps || said.optional) && is_needed(kind, &said);
     let row = row(&name, kind, &text, &said, required);
@@ -317,13 +336,30 @@ fn of_member(field: &Field, heading: Option<&str>, perhaps: bool) -> Result<Made
             return Some(crate::setting::Value::put(&mut self.#ident, text));
         }
     };
-    Ok(Made { member, row, put })
+    Ok(Made { member, row, put, initial })
+}
+
+/// serde's rule for a member that has something if nothing is said, and the function that it names.
+fn initially(of: &Ident, name: &str, kind: &Type, text: &str) -> (Tokens, Tokens) {
+    let function = quote::format_ident!("initial_{}", name);
+    let path = format!("{of}::{function}");
+    let initial = quote! {
+        impl #of {
+            fn #function() -> #kind {
+                let mut value = <#kind>::default();
+                // A test of crate `spec` holds that it is a value.
+                let _ = crate::setting::Value::put(&mut value, std::ffi::OsStr::new(#text));
+                value
+            }
+        }
+    };
+    (quote! { #[serde(default = #path)] }, initial)
 }
 
 /// A row of the table.
 fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Tokens {
     let Said { short, aliases, value, default, heading, brief, least, most, excludes, needs, .. } = said;
-    let Said { rare, hyphens, comma, file, consent, .. } = said;
+    let Said { rare, hyphens, comma, file, consent, initial, .. } = said;
     let shorthands = said.shorthands.iter().map(|shorthand| shorthand.row(heading.as_deref()));
     let other_words = said.other_words.iter().map(|pair| {
         let (other, word) = pair.split_once('=').unwrap_or((pair, pair));
@@ -334,7 +370,7 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
         (Some(option), _) => Some(option.clone()),
         (None, _) => Some(name.replace('_', "-")),
     };
-    let [option, default, heading, brief] = [&option, default, heading, brief].map(some);
+    let [option, default, initial, heading, brief] = [&option, default, initial, heading, brief].map(some);
     let [least, most] = [least, most].map(|bound| some(&bound.as_ref()));
     let short = some(short);
     let reads = match &said.reads {
@@ -357,6 +393,7 @@ fn row(name: &str, kind: &Type, text: &str, said: &Said, required: bool) -> Toke
             heading: #heading,
             rare: #rare,
             default: #default,
+            initial: #initial,
             bounds: (#least, #most),
             excludes: &[#(#excludes),*],
             needs: &[#(#needs),*],

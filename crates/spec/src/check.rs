@@ -20,7 +20,10 @@ pub struct Contradiction {
 /// Members, whether each is wrong, and what to say then.
 pub(crate) type Rules<'a> = &'a [(&'a str, bool, &'a str)];
 
+#[cfg_attr(test, track_caller)]
 pub(crate) fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
+    #[cfg(test)]
+    crate::rules::seen(path, rules);
     match rules.iter().find(|(_, wrong, _)| *wrong) {
         None => Ok(()),
         Some((member, _, what)) => {
@@ -106,17 +109,17 @@ pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contrad
 }
 
 /// A lab of a job that sends: from one host to the other.
-fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), Contradiction> {
+/// `elsewhere`: whether frames go elsewhere, and by which settings they may.
+fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: (bool, &str)) -> Result<(), Contradiction> {
     let Some(asked) = asked else { return Ok(()) };
+    let (elsewhere, by) = elsewhere;
+    let nowhere =
+        format!("there frames go from one host to the other, and nowhere else: leave out {by}, or the lab");
     hold(
         "",
         &[
             ("links", !links.is_empty(), "a lab has ports of its own; leave out one of `.lab` and `.links`"),
-            (
-                "lab",
-                elsewhere,
-                "there frames go from one host to the other, and nowhere else: leave out `.round_trip`, `.resolve`, `.pattern`, `.write` and `.engine: null`, or the lab",
-            ),
+            ("lab", elsewhere, &nowhere),
             ("lab.ports", asked.ports.is_some(), "this lab has two hosts; leave it out"),
             (
                 "lab.dut",
@@ -308,7 +311,9 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
     let any = job.links.iter().any(|link| link.measure.is_some());
     let any = any || job.round_trip || job.pattern == Pattern::Mesh || job.lab.is_some();
     let round_trip = job.round_trip || job.resolve || job.pattern == Pattern::Mesh;
-    own_lab(job.lab.as_ref(), &job.links, round_trip || job.engine == Engine::Null)?;
+    let elsewhere = round_trip || job.engine == Engine::Null;
+    let by = "`.round_trip`, `.resolve`, `.pattern: mesh` and `.engine: null`";
+    own_lab(job.lab.as_ref(), &job.links, (elsewhere, by))?;
     metered(&job.meter, any, job.sign != Sign::Never)?;
     ports("", &job.links, job.pattern)
 }
@@ -395,11 +400,9 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
         ],
     )?;
     let any = job.round_trip || job.lab.is_some() || job.links.iter().any(|link| link.measure.is_some());
-    own_lab(
-        job.lab.as_ref(),
-        &job.links,
-        job.round_trip || job.write.is_some() || job.engine == Engine::Null,
-    )?;
+    let elsewhere = job.round_trip || job.write.is_some() || job.engine == Engine::Null;
+    let by = "`.round_trip`, `.write` and `.engine: null`";
+    own_lab(job.lab.as_ref(), &job.links, (elsewhere, by))?;
     metered(&job.meter, any, job.round_trip || job.sign == Sign::Always)?;
     job.edits.as_ref().map_or(Ok(()), edits)
 }
@@ -601,6 +604,12 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
             ),
         ],
     )?;
+    let no_flows = |rate: &crate::Written<traffic::Rate>| {
+        !matches!(**rate, traffic::Rate::Flows(_) | traffic::Rate::Frames(_))
+    };
+    const FLOWS: &str = "give new flows per second: 100kflows/s";
+    let [max, min] = [&search.max, &search.min].map(|rate| rate.as_ref().is_some_and(no_flows));
+    hold("", &[("max", max, FLOWS), ("min", min, FLOWS)])?;
     hold(
         "find.flows.",
         &[
@@ -628,16 +637,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
                 !flows.rates.is_empty() && (search.max.is_some() || search.min.is_some()),
                 "rates that are given are not searched for: leave out `.max` and `.min`",
             ),
-            (
-                "rates",
-                flows
-                    .rates
-                    .iter()
-                    .chain(&search.max)
-                    .chain(&search.min)
-                    .any(|rate| !matches!(**rate, traffic::Rate::Flows(_) | traffic::Rate::Frames(_))),
-                "give new flows per second: 100kflows/s",
-            ),
+            ("rates", flows.rates.iter().any(no_flows), FLOWS),
         ],
     )
 }

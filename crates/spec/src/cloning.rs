@@ -5,13 +5,16 @@ use crate::consent::Consent;
 use crate::kind::Kind;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
-use crate::written::{Ratio, Written};
+use crate::written::{Quantity, Ratio, Written};
 use settings::settings;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::Rate;
 use traffic::schedule::Speed;
+
+/// What a bound of traffic is in.
+const BITS: &str = "give bits a second: 100mbps";
 
 words! {
     /// When a client's bytes are said to the target.
@@ -51,7 +54,19 @@ words! {
 #[settings]
 pub struct Cloning {
     /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
-    #[setting(apart)]
+    #[setting(
+        unnamed,
+        value = "IFACE",
+        reads = "Written<CloneSource>",
+        shorthand(
+            option = "from",
+            value = "IFACE:[ADDR:]PORT",
+            means = "{}",
+            rest = "server",
+            text = "Capture the traffic of a server: the interface where it is seen, both directions, and the server's port: eth0:80, eth0:10.0.0.1:80.",
+            excludes("captures", "listen", "server")
+        )
+    )]
     pub on: Option<String>,
     /// How frames come from the interface: packet-socket (with any kernel), ring-buffer (programs at traffic control and a BPF ring
     /// buffer, Linux 6.6: sessions are chosen before anything is copied).
@@ -154,6 +169,10 @@ pub struct Cloning {
     /// Dates, cookies, ETag and what is of a connection are never compared.
     #[setting(value = "NAME", expert)]
     pub ignore: Vec<String>,
+    /// Fall short (exit status 1) if more answers than this differ from the server's or are missing, or none could be compared: 0, 100.
+    /// Default: that is a warning.
+    #[setting(value = "ANSWERS", heading = "Limits")]
+    pub max_differing: Option<u64>,
     /// Allow targets that are no private addresses.
     #[setting(option = "allow-public-target", expert)]
     pub public_target: bool,
@@ -192,6 +211,144 @@ impl Cloning {
         };
         Some((first, bits))
     }
+}
+
+/// Where the traffic of a server is captured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloneSource {
+    /// The interface where it is seen, both directions.
+    pub on: String,
+    /// The server: PORT, or ADDR:PORT.
+    pub server: String,
+}
+
+impl Quantity for CloneSource {
+    const NAME: &'static str = "CloneSource";
+    const WRITTEN: &'static str =
+        "An interface and the port of a server behind it: eth0:80, eth0:10.0.0.1:80.";
+    const EXAMPLES: &'static [&'static str] = &["eth0:80", "eth0:10.0.0.1:80"];
+
+    fn read(text: &str) -> Result<CloneSource, String> {
+        let parts = text.split_once(':').filter(|(on, server)| !on.is_empty() && !server.is_empty());
+        let (on, server) =
+            parts.ok_or("give an interface and the server's port: eth0:80, eth0:10.0.0.1:80")?;
+        Ok(CloneSource { on: on.to_owned(), server: server.to_owned() })
+    }
+}
+
+/// Only captured, and forwarded to a clone on another host (`netdyno clone capture`). This is no job: a clone that listens is.
+#[settings]
+pub struct Forwarding {
+    /// The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.
+    #[setting(value = "IFACE:[ADDR:]PORT")]
+    pub from: Written<CloneSource>,
+    /// The host of `netdyno clone --listen`.
+    #[setting(value = "HOST:PORT")]
+    pub send_to: String,
+    /// The key that it has as well: `netdyno clone key` makes one.
+    #[setting(value = "FILE")]
+    pub key: PathBuf,
+    /// Forward a share of the sessions, each whole: 10%.
+    #[setting(value = "SHARE")]
+    pub sample: Option<Written<Ratio>>,
+    /// Which sessions those are: the same number chooses the same ones. Default: drawn, and printed with the result.
+    #[setting(value = "NUMBER", needs("sample"))]
+    pub seed: Option<u64>,
+    /// Forward at most so many sessions at once. Default: 100000.
+    #[setting(value = "SESSIONS", heading = "Limits")]
+    pub max_sessions: Option<Written<u64>>,
+    /// Begin no session while more than this is forwarded: 100mbps.
+    #[setting(value = "RATE", heading = "Limits")]
+    pub max_rate: Option<Written<Rate>>,
+    /// Begin no session while it takes more of a processor than this, in half a second; give sessions up, whole, when it is far more: 10%.
+    #[setting(value = "SHARE", heading = "Limits")]
+    pub max_cpu: Option<Written<Ratio>>,
+    /// The same of the memory that it has, in bytes: 200M.
+    #[setting(value = "BYTES", heading = "Limits")]
+    pub max_memory: Option<Written<u64>>,
+    /// Forward for this long. Default: until interrupted.
+    #[setting(value = "TIME")]
+    pub duration: Option<Written<Duration>>,
+}
+
+impl Forwarding {
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// What does not, and the mend.
+    pub fn check(&self) -> Result<(), Contradiction> {
+        let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
+        hold(
+            "",
+            &[
+                ("max_rate", bits, BITS),
+                (
+                    "seed",
+                    self.seed.is_some() && self.sample.is_none(),
+                    "it says which sessions `.sample` takes; leave it out, or give that",
+                ),
+            ],
+        )
+    }
+}
+
+/// The address and port that a return agent steers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Served {
+    /// The address; without one, any of the host.
+    pub address: Option<IpAddr>,
+    /// The port.
+    pub port: u16,
+}
+
+impl Quantity for Served {
+    const NAME: &'static str = "Served";
+    const WRITTEN: &'static str =
+        "A server: its address, if one is meant, and its port: :80, 10.0.0.2:80, [2001:db8::2]:80.";
+    const EXAMPLES: &'static [&'static str] = &[":80", "10.0.0.2:80", "[2001:db8::2]:80"];
+
+    fn read(text: &str) -> Result<Served, String> {
+        let wrong = || {
+            "give the server's port, or its address and port: :80, 10.0.0.2:80, [2001:db8::2]:80".to_owned()
+        };
+        let (address, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let address = match address.trim_start_matches('[').trim_end_matches(']') {
+            "" => None,
+            address => Some(address.parse().map_err(|_| wrong())?),
+        };
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+        Ok(Served { address, port })
+    }
+}
+
+/// What a return agent at a clone's target does (`netdyno clone return`). This is no job either: it runs where the target is.
+#[settings(perhaps)]
+pub struct ReturnAgent {
+    /// The interface where the tunnel's packets come in and leave: that of the route to the engine.
+    #[setting(value = "IFACE")]
+    pub on: Option<String>,
+    /// The server that copies are for: :80, 10.0.0.2:80, [2001:db8::2]:80. Without an address, any of this host.
+    #[setting(value = "[ADDR]:PORT")]
+    pub server: Option<Written<Served>>,
+    /// The host of `netdyno clone`, by the address that its packets come from. Nobody else's are taken in.
+    #[setting(value = "ADDRESS")]
+    pub engine: Option<IpAddr>,
+    /// The tunnel's network identifier, as given to `netdyno clone`.
+    #[setting(value = "NUMBER", default = "28260", least = 1, most = 16777215, expert)]
+    pub vni: Option<u32>,
+    /// The tunnel's UDP port, as given to `netdyno clone`.
+    #[setting(value = "PORT", default = "4789", least = 1, most = 65535, expert)]
+    pub tunnel_port: Option<u16>,
+    /// Learn at most so many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
+    #[setting(value = "FLOWS", default = "131072", least = 1, most = 16777216, expert)]
+    pub max_flows: Option<u32>,
+    /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the
+    /// process that cleans up behind it.
+    #[setting(excludes("on", "server", "engine"))]
+    pub clean: bool,
+    /// With `.clean`: take filters away although sockets of copies may be left, whose answers then reach clients.
+    #[setting(needs("clean"))]
+    pub force: bool,
 }
 
 /// Of a prefix that becomes this host's own.
@@ -360,7 +517,12 @@ impl Cloning {
                     self.threads.is_some_and(|threads| threads > 64),
                     "more than 64 threads are not used: give fewer",
                 ),
-                ("max_rate", bits, "give bits a second: 100mbps"),
+                ("max_rate", bits, BITS),
+                (
+                    "max_differing",
+                    self.max_differing.is_some() && self.dry_run,
+                    "with `.dry_run` nobody answers: leave one of them out",
+                ),
                 (
                     "ignore",
                     self.ignore.iter().any(|name| name.is_empty() || name.len() > 64),

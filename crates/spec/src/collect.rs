@@ -34,7 +34,7 @@ words! {
 pub struct Collect {
     /// Where messages come to, of any of the protocols, or, as tcp://ADDR:PORT, of IPFIX over TCP; may be given more than once.
     /// Default: 0.0.0.0:2055 (IPv4).
-    #[setting(value = "ADDR:PORT", always)]
+    #[setting(value = "ADDR:PORT", initial = "0.0.0.0:2055")]
     pub listen: Vec<String>,
     /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
     /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.

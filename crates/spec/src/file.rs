@@ -3,6 +3,8 @@
 //! What is wrong is named by its path in the file, `jobs[1].rate`.
 
 use crate::Job;
+use crate::kind::Kind;
+use crate::setting::{Member, each};
 #[cfg(not(feature = "without-schemas"))]
 use schemars::Schema;
 use serde::de::DeserializeOwned;
@@ -174,7 +176,7 @@ fn plain(find: &mut Value) {
 }
 
 /// What holds a kind of job, out of its members, which stand at `path`.
-pub(crate) fn members<T: DeserializeOwned>(members: Value, path: &str) -> Result<T, BadFile> {
+pub(crate) fn members<T: DeserializeOwned + Kind>(members: Value, path: &str) -> Result<T, BadFile> {
     serde_path_to_error::deserialize(members).map_err(|error| {
         let within = error.path().to_string();
         let what = error.inner().to_string();
@@ -183,7 +185,7 @@ pub(crate) fn members<T: DeserializeOwned>(members: Value, path: &str) -> Result
             "." => path.trim_end_matches('.').to_owned(),
             within => format!("{path}{within}"),
         };
-        let what = match unknown(&what) {
+        let what = match unknown(&what, T::settings()) {
             Some(mend) => mend,
             None => what,
         };
@@ -192,13 +194,40 @@ pub(crate) fn members<T: DeserializeOwned>(members: Value, path: &str) -> Result
 }
 
 /// What serde says of a member that there is not, in our words.
-fn unknown(said: &str) -> Option<String> {
+fn unknown(said: &str, settings: &'static [Member]) -> Option<String> {
     let rest = said.strip_prefix("unknown field `")?;
     let (name, rest) = rest.split_once('`')?;
     let there = rest.split_once("expected ").map_or("", |(_, there)| there).replace("one of ", "");
     let names = there.split(", ").map(|name| name.trim_matches('`'));
+    if let Some(meant) = by_its_option(name, settings) {
+        return Some(format!("there is no member `{name}`; {meant}"));
+    }
     let near = traffic::expr::did_you_mean(name, names);
     Some(format!("there is no member `{name}`{near}there are {}", there.replace('`', "")))
+}
+
+/// What a file says instead of a member that is called as an option of the command line is.
+fn by_its_option(name: &str, settings: &'static [Member]) -> Option<String> {
+    let is_it = |option: &str| option.replace('-', "_") == name;
+    let mut meant = None;
+    each(settings, &mut |path, setting| {
+        let (within, own) = path.rsplit_once('.').unwrap_or(("", path));
+        let place = if within.is_empty() { String::new() } else { format!(" in `{within}`") };
+        let shorthand = setting.shorthands.iter().find(|shorthand| is_it(shorthand.option));
+        let said = match shorthand {
+            Some(_) if own == "links" => {
+                format!("interfaces are said by `links`{place}: [{{on: IFACE, measure: IFACE}}]")
+            }
+            Some(shorthand) if shorthand.means.contains("{}") => format!("write `{own}`{place}"),
+            Some(shorthand) => format!("write `{own}: {}`{place}", shorthand.means),
+            None if setting.option.is_some_and(is_it) || setting.aliases.iter().any(|alias| is_it(alias)) => {
+                format!("write `{own}`{place}")
+            }
+            None => return,
+        };
+        meant.get_or_insert(said);
+    });
+    meant
 }
 
 impl<'de> Deserialize<'de> for Job {
@@ -314,6 +343,18 @@ mod tests {
                 "there is no member `ratte`; did you mean `rate`? there are what, plugin, links",
             ),
             ("{kind: send, what: ipv4, links: [{on: a, mesure: b}]}", "jobs[1].links[0]"),
+            // As the command line calls it.
+            (
+                "{kind: send, what: ipv4, measure: b}",
+                "there is no member `measure`; interfaces are said by `links`: [{on: IFACE, measure: IFACE}]",
+            ),
+            (
+                "{kind: trial, rate: top, measure: b}",
+                "there is no member `measure`; interfaces are said by `links` in `bench`: [{on: IFACE",
+            ),
+            ("{kind: send, what: ipv4, topspeed: true}", "`topspeed`; write `rate: top`"),
+            ("{kind: send, what: ipv4, lab_bottleneck: 5mbps}", "write `bottleneck` in `lab`"),
+            ("{kind: measure, on: a, meter: xdp}", "there is no member `meter`; write `how`"),
             ("{kind: send, what: ipv4, engine: dpdk}", "jobs[1].engine: unknown variant `dpdk`"),
             (
                 "{kind: search, find: {throughput: {finding: {method: guess}}}}",

@@ -32,6 +32,8 @@ mod parts;
 mod plugin;
 mod probe;
 pub mod reach;
+#[cfg(test)]
+mod rules;
 pub mod setting;
 mod transmit;
 mod words;
@@ -42,7 +44,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
-pub use cloning::{Adopt, CloneCapture, ClonePace, Cloning};
+pub use cloning::{Adopt, CloneCapture, ClonePace, CloneSource, Cloning, Forwarding, ReturnAgent, Served};
 pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};

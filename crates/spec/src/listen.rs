@@ -117,7 +117,14 @@ pub struct Measure {
     pub count: Option<Written<u64>>,
     /// Drop what was counted, so that nothing reaches this host's own stack: for a port that only receives test
     /// traffic. Default: the host gets everything as if nobody had looked.
-    #[setting(heading = "Measure")]
+    #[setting(
+        heading = "Measure",
+        shorthand(
+            option = "pass",
+            means = "false",
+            text = "Let frames go on to the host: the default, said."
+        )
+    )]
     pub drop: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[setting(option = "meter", value = "HOW", default = "auto", expert)]

@@ -170,8 +170,11 @@ impl OneValue for Faults {
             });
             put.map_err(|bad| format!("`{name} {value}`: {bad}. {TAKES_FAULTS}"))?;
         }
-        check::faults("", &faults)
-            .map_err(|wrong| format!("`{}`: {}. {TAKES_FAULTS}", wrong.member, wrong.what))?;
+        // In this text others are words as the one that is wrong is, and no settings that a client has another name for.
+        check::faults("", &faults).map_err(|wrong| {
+            let (name, what) = (wrong.member.replace('_', "-"), wrong.what.replace("`.", "`"));
+            format!("`{name}`: {what}. {TAKES_FAULTS}")
+        })?;
         Ok(faults)
     }
 }
@@ -247,7 +250,7 @@ mod tests {
             ("delay", "`delay` takes a value, TIME"),
             ("delay 5", "`delay 5`: "),
             ("lose 1%", "no fault `lose`"),
-            ("jitter 1ms", "it is of a `.delay`"),
+            ("jitter 1ms", "it is of a `delay`"),
             ("loss 200%", "no share of frames"),
             ("loss 1% loss 2%", "`loss` is said twice"),
             ("flap 2s", "no two times"),

@@ -28,6 +28,8 @@ pub struct Setting {
     pub rare: bool,
     /// What it is if nothing is said.
     pub default: Option<&'static str>,
+    /// What a list has if nothing is said of it: a client puts it in as if it had been said.
+    pub initial: Option<&'static str>,
     /// The least and the most that it may be.
     pub bounds: (Option<u64>, Option<u64>),
     /// What it does not go with, by paths in the job or the ends of these.
@@ -77,6 +79,8 @@ pub struct Shorthand {
     pub excludes: &'static [&'static str],
     /// The options that it means nothing without.
     pub needs: &'static [&'static str],
+    /// The setting that the rest of its value is for, behind the first colon.
+    pub rest: Option<&'static str>,
 }
 
 impl Setting {
@@ -280,8 +284,9 @@ impl Value for bool {
         Ok(())
     }
 
-    fn put(&mut self, _: &OsStr) -> Result<(), String> {
-        *self = true;
+    /// A shorthand may say that it is not so.
+    fn put(&mut self, text: &OsStr) -> Result<(), String> {
+        *self = text != "false";
         Ok(())
     }
 }
@@ -351,7 +356,10 @@ mod tests {
     fn settings_name_others_that_there_are() {
         for (kind, members) in Job::SETTINGS {
             for (path, setting) in all(members()) {
-                let of_shorthands = setting.shorthands.iter().flat_map(|shorthand| shorthand.excludes);
+                let of_shorthands = setting
+                    .shorthands
+                    .iter()
+                    .flat_map(|shorthand| shorthand.excludes.iter().chain(&shorthand.rest));
                 let mut others = setting.excludes.iter().chain(setting.needs).chain(of_shorthands);
                 assert!(others.all(|other| named(members(), other).is_some()), "{kind}: {path}");
             }
@@ -397,7 +405,7 @@ mod tests {
         let mut defaults = 0;
         for (kind, members) in Job::SETTINGS {
             for (path, setting) in all(members()) {
-                if let Some(default) = setting.default {
+                for default in setting.default.into_iter().chain(setting.initial) {
                     defaults += 1;
                     assert_eq!(setting.takes(OsStr::new(default)), Ok(()), "{kind}: {path}");
                 }
@@ -414,6 +422,8 @@ mod tests {
                 let shorthands =
                     setting.shorthands.iter().map(|shorthand| shorthand.means.replace("{}", "3"));
                 let others = setting.other_words.iter().map(|(other, _)| setting.meant(other).to_owned());
+                // Of one whose value is for two settings nothing but both together is a value.
+                let shorthands = shorthands.filter(|_| setting.shorthands.iter().all(|of| of.rest.is_none()));
                 for means in shorthands.chain(others) {
                     meanings += 1;
                     // The device's faults are words of their own.

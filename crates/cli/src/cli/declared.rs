@@ -35,6 +35,11 @@ pub struct Asked<T, L = Nothing>(pub T, PhantomData<L>);
 pub trait LeavesOut {
     /// Their names; of what is typed by its place, the setting's.
     const OPTIONS: &'static [&'static str];
+
+    /// Whether the verb has an option of that name. One that makes no job says which it has.
+    fn has(option: &str) -> bool {
+        !Self::OPTIONS.contains(&option)
+    }
 }
 
 /// A verb that has all of them.
@@ -58,7 +63,7 @@ fn ids(setting: &Setting) -> impl Iterator<Item = &'static str> {
 
 impl<T: Settings, L: LeavesOut> Args for Asked<T, L> {
     fn augment_args(command: Command) -> Command {
-        let is_there = |id: &&str| !L::OPTIONS.contains(id);
+        let is_there = |id: &&str| L::has(id);
         // Others are named by their paths.
         let others = |paths: &'static [&'static str]| paths.iter().filter_map(|path| named(T::MEMBERS, path));
         let excluded = |paths| others(paths).flat_map(ids).filter(is_there);
@@ -140,7 +145,13 @@ fn argument(setting: &'static Setting, all: &'static [Member]) -> Arg {
         Shape::Many => arg.action(ArgAction::Append).value_name(setting.value),
     };
     let arg = if setting.comma { arg.value_delimiter(',') } else { arg };
-    setting.default.into_iter().fold(arg.value_parser(parser(setting)), Arg::default_value)
+    let arg = arg.value_parser(parser(setting));
+    // What a list has if nothing is said stands in its text.
+    let arg = setting
+        .initial
+        .into_iter()
+        .fold(arg, |arg, initial| arg.default_value(initial).hide_default_value(true));
+    setting.default.into_iter().fold(arg, Arg::default_value)
 }
 
 /// Takes what the setting takes, as it was typed.
@@ -198,6 +209,16 @@ fn typed(setting: &'static Setting, matches: &ArgMatches) -> Vec<(&'static str, 
     all
 }
 
+/// What was typed as an option that says two settings: the value of this one, and that of the other with its path.
+fn parted(setting: &Setting, id: &str, value: OsString) -> (OsString, Option<(&'static str, OsString)>) {
+    let shorthand = setting.shorthands.iter().find(|shorthand| shorthand.option == id);
+    let Some(of_rest) = shorthand.and_then(|shorthand| shorthand.rest) else { return (value, None) };
+    match value.to_str().and_then(|text| text.split_once(':')) {
+        Some((own, rest)) => (own.into(), Some((of_rest, rest.into()))),
+        None => (value, None),
+    }
+}
+
 impl<T: Settings, L: LeavesOut> FromArgMatches for Asked<T, L> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut asked = Asked(T::default(), PhantomData);
@@ -209,10 +230,13 @@ impl<T: Settings, L: LeavesOut> FromArgMatches for Asked<T, L> {
         let mut wrong = None;
         each(T::MEMBERS, &mut |path, setting| {
             for (id, value) in typed(setting, matches) {
-                if let Some(Err(bad)) = self.0.put(path, &value) {
-                    wrong.get_or_insert_with(|| {
-                        Error::raw(ErrorKind::ValueValidation, format!("{id}: {bad}\n"))
-                    });
+                let (value, rest) = parted(setting, id, value);
+                for (path, value) in std::iter::once((path, value)).chain(rest) {
+                    if let Some(Err(bad)) = self.0.put(path, &value) {
+                        wrong.get_or_insert_with(|| {
+                            Error::raw(ErrorKind::ValueValidation, format!("{id}: {bad}\n"))
+                        });
+                    }
                 }
             }
         });

@@ -1,7 +1,7 @@
 //! From what was typed to a job: the one place that knows both.
 
-use super::{Measure, Output, Replay, Send};
-use super::{clone::Clone, collect::Collect, declared::Declared, endpoint::Endpoint, search::Trial};
+use super::{Output, Replay, Send};
+use super::{clone::Clone, declared::Declared, endpoint::Endpoint, search::Trial};
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -19,13 +19,13 @@ pub enum Typed {
     /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
     Impair(Box<Declared<spec::Impair>>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
-    Measure(Box<Measure>),
+    Measure(Box<Declared<spec::Measure>>),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
     Reflect(Box<Declared<spec::Reflect>>),
     /// Meter an interface or captures by flows, and export their records: NetFlow v5, v9, IPFIX.
     Probe(Box<Declared<spec::Probe>>),
     /// Receive flow records (NetFlow v5, v9, IPFIX, sFlow v5), check what is missing, and write them.
-    Collect(Box<Collect>),
+    Collect(Box<Declared<spec::Collect>>),
     /// Copy live TCP sessions onto a test server: what clients say to one server is said to another one, too.
     Clone(Box<Clone>),
     /// Test between two hosts over their own TCP and UDP: streams, transactions, latency under load.
@@ -82,11 +82,11 @@ impl Typed {
             Typed::Live(args) => args.job(),
             Typed::Bridge(args) => args.job(),
             Typed::Impair(args) => args.job(),
-            Typed::Measure(args) => args.declared.job(),
+            Typed::Measure(args) => args.job(),
             Typed::Reflect(args) => args.job(),
             Typed::Probe(args) => args.job(),
             Typed::Collect(args) => args.job(),
-            Typed::Clone(args) => args.job(),
+            Typed::Clone(args) => args.declared.job(),
             Typed::Endpoint(args) => args.job(),
             Typed::Trial(args) => (args.asked.0.into(), args.output),
         }

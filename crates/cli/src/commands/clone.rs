@@ -10,7 +10,7 @@ use crate::cli::clone::{Capture, Clone, Doctor, Return, Verb};
 use crate::client::Signals;
 use crate::output::{note, print};
 use crate::wording;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -31,16 +31,16 @@ pub fn run(args: Clone) -> Result<u8> {
             ));
             Ok(0)
         }
-        Some(Verb::Return(args)) if args.clean => clean(&args),
-        Some(Verb::Return(args)) => steer(args),
-        None => super::jobs::typed(args.job()),
+        Some(Verb::Return(args)) if args.asked.0.clean => clean(&args),
+        Some(Verb::Return(args)) => steer(args.asked.0),
+        None => super::jobs::typed(args.declared.job()),
     }
 }
 
 fn doctor(args: Doctor) -> Result<u8> {
     let json = args.json;
     let signals = Signals::at_once()?;
-    let found = job::diagnose_clone(&args.job(), &signals.stop)?;
+    let found = job::diagnose_clone(&args.asked.0, &signals.stop)?;
     let text = if json { serde_json::to_string_pretty(&found)? + "\n" } else { found.text() };
     print(&wording::said(&text))?;
     Ok(u8::from(!found.is_well()))
@@ -48,7 +48,10 @@ fn doctor(args: Doctor) -> Result<u8> {
 
 fn capture(args: Capture) -> Result<u8> {
     let json = args.json;
-    let forwarding = args.forwarding()?;
+    let forwarding = args.asked.0;
+    forwarding
+        .check()
+        .map_err(|wrong| anyhow!("{}: {}", wording::typed(&format!("`.{}`", wrong.member)), wrong.what))?;
     let signals = Signals::at_once()?;
     let forwarded = job::forward_to_clone(&forwarding, &signals.stop, &|said| note(&wording::said(said)))?;
     let text = if json { serde_json::to_string_pretty(&forwarded)? + "\n" } else { forwarded.text() };
@@ -61,6 +64,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same once nobody waits.
 const PATIENCE_ALONE: Duration = Duration::from_secs(3600);
 
+/// Flows that a return agent learns, unless said.
+pub const MOST_FLOWS: u32 = 131_072;
+
 /// Takes away what an agent left.
 fn clean(args: &Return) -> Result<u8> {
     if args.when_alone {
@@ -68,8 +74,8 @@ fn clean(args: &Return) -> Result<u8> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
     }
     let patience = if args.when_alone { PATIENCE_ALONE } else { PATIENCE };
-    let done =
-        steer::clean(patience, args.force).context("taking the return agent's filters away (run as root)")?;
+    let done = steer::clean(patience, args.asked.0.force)
+        .context("taking the return agent's filters away (run as root)")?;
     if !args.when_alone {
         print(&cleaned(&done))?;
     }
@@ -93,14 +99,16 @@ fn guardian() -> Result<Child> {
     command.spawn().context("starting the process that cleans up when this one is gone")
 }
 
-fn steer(args: Return) -> Result<u8> {
+fn steer(args: spec::ReturnAgent) -> Result<u8> {
     let (Some(on), Some(server), Some(engine)) = (args.on, args.server, args.engine) else {
         bail!("--on, --server and --engine say what to steer");
     };
+    let server = server.into_value();
     let signals = Signals::at_once()?;
     let guardian = guardian()?;
-    let options =
-        Options { on, server, engine, tunnel: (args.tunnel_port, args.vni), most_flows: args.max_flows };
+    let tunnel = (args.tunnel_port.unwrap_or(steer::PORT), args.vni.unwrap_or(steer::VNI));
+    let most_flows = args.max_flows.unwrap_or(MOST_FLOWS);
+    let options = Options { on, server: (server.address, server.port), engine, tunnel, most_flows };
     let said = |error: steer::SteerError| anyhow::anyhow!("{}", wording::said(&error.to_string()));
     let steering = match Steering::start(options.clone()) {
         Ok(steering) => steering,

@@ -5,7 +5,7 @@ use super::resume;
 use crate::cli::search::Kind;
 use crate::cli::{Allowed, Output, Rerun, Run};
 use crate::client::{Line, Signals, attend};
-use crate::output::{aside, conclude, note, print, written};
+use crate::output::{aside, conclude, note, print, say_replaced, written};
 use crate::wording;
 use anyhow::{Context, Result, anyhow, bail};
 use job::{Handle, Member, Session};
@@ -24,6 +24,7 @@ const MOST_BYTES: u64 = scenario::MAX_BYTES as u64;
 
 /// A job that was typed: it is allowed what it asks for.
 pub fn typed((job, output): (Job, Output)) -> Result<u8> {
+    wording::as_typed(&job);
     check(&job)?;
     if output.print_job {
         return print_jobs(vec![job]);
@@ -36,13 +37,13 @@ pub fn typed((job, output): (Job, Output)) -> Result<u8> {
 }
 
 /// What contradicts itself, by the options that were typed.
-fn check(job: &Job) -> Result<()> {
+pub(super) fn check(job: &Job) -> Result<()> {
     job.check().map_err(|wrong| match job {
         // A host was typed by its place, where it has no name.
         Job::Endpoint(test) if wrong.member == "host" && !test.host.is_empty() => {
             anyhow!("{}: {}", printable(&test.host), wrong.what)
         }
-        _ => anyhow!("{}: {}", wording::path(job, &wrong.member), wrong.what),
+        _ => anyhow!("{}", wording::contradiction(job, &wrong)),
     })
 }
 
@@ -64,6 +65,7 @@ fn bare_rate(job: &Job) -> Option<String> {
 /// A search that was typed, or that an earlier result is of.
 pub fn search(kind: Kind) -> Result<u8> {
     let (job, resume, output) = kind.job();
+    wording::as_typed(&job);
     let Some(path) = resume else { return typed((job, output)) };
     if output.print_job {
         bail!("--continue: the job that goes on stands in that result; leave out --print-job");
@@ -304,6 +306,10 @@ fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) ->
     };
     if !output.quiet {
         note(&format!("{} jobs begin together; Ctrl-C ends them and reports", jobs.len()));
+        jobs.iter()
+            .enumerate()
+            .filter_map(|(number, job)| folder(number, job))
+            .for_each(|dir| say_replaced(&dir));
     }
     let run = |number: usize, job: &Job, member: Member| -> Result<Report> {
         // One line that moves cannot be shared.
@@ -384,6 +390,7 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
     let consent = args.allowed.consent();
     consent.covers(&job).map_err(|refused| unallowed(&refused)).context(name.clone())?;
     needed(&consent, std::slice::from_ref(&job)).context(name.clone())?;
+    wording::as_typed(&job);
     let report = attended(&job, consent, &args.output)?;
     let status = put(&job, &report, &args.output)?;
     let kept = args

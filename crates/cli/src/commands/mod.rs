@@ -4,7 +4,7 @@ mod agent;
 mod agents;
 mod beforeafter;
 mod calibrate;
-mod clone;
+pub mod clone;
 mod compare;
 mod completions;
 mod consent;
@@ -20,6 +20,8 @@ mod man;
 pub mod pages;
 mod plugin;
 mod resume;
+#[cfg(test)]
+mod rules;
 mod synth;
 
 use crate::cli::job::Typed;

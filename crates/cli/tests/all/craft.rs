@@ -338,6 +338,11 @@ fn an_edit_says_what_its_maps_found() {
         "--map-port 80=8080 found nothing",
         "3 hosts became one, 172.16.0.1: 10.0.0.1, 10.0.0.2, 10.0.0.3",
     ]);
+    // tcprewrite's law scrambles some hosts into one.
+    run(format!("netdyno craft ipv4(src=10.0.0.1..10.0.0.62,dst=192.0.2.9)/udp --count 62 -w {input}")).ok();
+    run(format!("netdyno edit {input} -w {output} --scramble-ip 1"))
+        .ok()
+        .says(&["2 hosts became one, 111.225.69.14: 10.0.0.14, 10.0.0.62"]);
     let plain = run(format!("netdyno edit {input} -w {output} --ttl 5")).ok();
     assert_eq!(plain.stderr.lines().count(), 1, "{}", plain.stderr);
 }

@@ -332,7 +332,16 @@ fn bodies_of_one_size_that_differ_are_told_with_their_first_difference_unless_th
             }
         });
     };
-    for (words, differ) in [("", 5), ("--ignore id", 0)] {
+    for (words, differ, verdict) in [
+        ("", 5, ""),
+        ("--ignore id --max-differing 0", 0, ""),
+        ("--max-differing 5", 5, ""),
+        (
+            "--max-differing 4",
+            5,
+            "5 of 5 answers differ from the server's, 0 more are missing: more than the 4 that may",
+        ),
+    ] {
         let three = Three::new();
         answers(&three.online, r#"{"id": 1, "said": "hello"}"#);
         answers(&three.target, r#"{"id": 2, "said": "hello"}"#);
@@ -343,9 +352,14 @@ fn bodies_of_one_size_that_differ_are_told_with_their_first_difference_unless_th
             socket.write_all(b"GET /x HTTP/1.1\r\nHost: test\r\n\r\n").expect("a socket");
             assert!(socket.read(&mut [0; 1000]).expect("an answer") > 0);
         }
-        let (_, report) = ended(clone);
+        let (ran, report) = ended(clone);
         let answers = &cloned(&report)["answers"];
         assert_eq!((count(&answers["compared"]), count(&answers["bodies_differ"])), (5, differ), "{report}");
+        let reasons = reasons(&report).join(" ");
+        assert!(
+            ran.status == i32::from(!verdict.is_empty()) && reasons.contains(verdict),
+            "{words}: {reasons}"
+        );
         assert_eq!(count(&answers["same"]), 5 - differ);
         if differ > 0 {
             let first = &answers["differences"][0]["first"];

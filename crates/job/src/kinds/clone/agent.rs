@@ -24,11 +24,12 @@ use report::units;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Serialize;
+use spec::Forwarding;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use traffic::rate::Rate;
 use wire::LinkType;
 
 /// Memory for frames that wait.
@@ -46,33 +47,6 @@ const DRAINS: Duration = Duration::from_secs(2);
 /// After some frames it rests for a moment, as a clone's worker does.
 const NAP: Duration = Duration::from_micros(40);
 const FEW: usize = 64;
-
-/// What is captured, and where it goes.
-#[derive(Debug, Clone)]
-pub struct Forwarding {
-    /// The interface where the server's traffic is seen, both directions.
-    pub on: String,
-    /// The server: PORT, or ADDR:PORT.
-    pub server: String,
-    /// The clone that listens: HOST:PORT.
-    pub send_to: String,
-    /// The file with the key of both.
-    pub key: PathBuf,
-    /// The share of sessions that are forwarded.
-    pub sample: Option<f64>,
-    /// Which those are; drawn where it is not given.
-    pub seed: Option<u64>,
-    /// Sessions that are forwarded at once, at most.
-    pub max_sessions: Option<u64>,
-    /// Bits a second: while more is forwarded, no session is begun.
-    pub max_rate: Option<u64>,
-    /// Of a processor.
-    pub max_cpu: Option<f64>,
-    /// Of the process, in bytes.
-    pub max_memory: Option<u64>,
-    /// Until it is stopped where it is not given.
-    pub duration: Option<Duration>,
-}
 
 /// What became of everything.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -213,13 +187,13 @@ struct Agent<'s> {
 /// # Errors
 /// What was asked makes no sense, the interface cannot be captured, or there is no clone that takes it.
 pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Forwarded> {
-    let cloning = spec::Cloning { server: args.server.clone(), ..spec::Cloning::default() };
+    let cloning = spec::Cloning { server: args.from.server.clone(), ..spec::Cloning::default() };
     let (server, port) = cloning
         .server()
         .context("`.server` has no port: give eth0:80, eth0:10.0.0.1:80 or eth0:[2001:db8::1]:80")?;
     let key = key::read(&args.key)?;
     let to = target(&args.send_to, "send_to")?;
-    let place = Place::find(&args.on)?;
+    let place = Place::find(&args.from.on)?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => {
@@ -234,10 +208,13 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
         port,
         // Its own connection is none of the server's, whatever port the clone has.
         except: Some(to.ip()).filter(|_| to.port() == port),
-        share: args.sample.map_or(all, |share| all.of_share(share)),
+        share: args.sample.as_deref().map_or(all, |share| all.of_share(share.0)),
         seed,
-        most_sessions: args.max_sessions.map_or(MOST_SESSIONS, |most| most as usize),
-        most_bits: args.max_rate,
+        most_sessions: args.max_sessions.as_deref().map_or(MOST_SESSIONS, |most| *most as usize),
+        most_bits: args.max_rate.as_deref().and_then(|rate| match rate {
+            Rate::Bits { bits_per_second, .. } => Some(*bits_per_second),
+            _ => None,
+        }),
         most_queued: QUEUE,
     };
     let promiscuous = !place.run_in(|| match server {
@@ -249,7 +226,7 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
     let interface = place.target();
     let mut ring = place.run_in(|| Slots::open_large(&interface, BATCH, &take, RING))??;
     let now = Instant::now();
-    let captured = Place::find(&args.on)?;
+    let captured = Place::find(&args.from.on)?;
     let refuses = move |target: SocketAddr| {
         // The clone's own loopback is this host's only if it runs here.
         let there = target.ip().is_loopback() && !safety::is_here(to.ip());
@@ -262,7 +239,10 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
         forwarder: Forwarder::new(rules),
         link: Link::new(to, key, (server, port), Box::new(refuses)),
         fragments: Fragments::default(),
-        ceiling: Ceiling::new(args.max_cpu, args.max_memory),
+        ceiling: Ceiling::new(
+            args.max_cpu.as_deref().map(|share| share.0),
+            args.max_memory.as_deref().copied(),
+        ),
         say,
         told: now,
         looked: now,
@@ -270,15 +250,15 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
         fault: None,
     };
     agent.first(stop)?;
-    say(&format!("forwarding: sessions of port {port} at {} to {to}; Ctrl-C ends and reports", args.on));
+    say(&format!("forwarding: sessions of port {port} at {} to {to}; Ctrl-C ends and reports", args.from.on));
     let begun = Instant::now();
-    let over = || stop.load(Relaxed) || args.duration.is_some_and(|most| begun.elapsed() >= most);
+    let over = || stop.load(Relaxed) || args.duration.as_deref().is_some_and(|most| begun.elapsed() >= *most);
     agent.run(&mut ring, place.interface.name == "lo", over);
     agent.forwarder.dropped(ring.counters().dropped);
     drop(ring);
     agent.end();
     let duration_ns = begun.elapsed().as_nanos() as u64;
-    Ok(agent.result(args, args.sample.map(|_| seed), duration_ns))
+    Ok(agent.result(args, args.sample.as_ref().map(|_| seed), duration_ns))
 }
 
 impl Agent<'_> {
@@ -468,7 +448,7 @@ impl Agent<'_> {
         );
         reasons.extend(self.fault.clone());
         Forwarded {
-            on: args.on.clone(),
+            on: args.from.on.clone(),
             send_to: args.send_to.clone(),
             seed,
             frames: frames.captured,

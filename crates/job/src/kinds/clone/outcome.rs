@@ -163,6 +163,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     }
     judge_connections(report, &cloned);
     warn_of_answers(report, &cloned);
+    judge_answers(report, args, &cloned);
     if let Some(noise) = &cloned.noise {
         judge_noise(report, noise);
     }
@@ -328,14 +329,34 @@ fn warn_of_answers(report: &mut Report, cloned: &Cloned) {
         );
         report.warnings.add(Code::WentWithout, said);
     }
-    if let Some(answers) = cloned.answers.as_ref().filter(|answers| answers.different() > 0) {
-        let said = format!(
-            "{} of {} differ from the server's, {} more are missing",
-            units::count(answers.differing()),
-            counted(answers.compared, "answer"),
-            units::count(answers.target_unanswered)
-        );
-        report.warnings.add(Code::TargetDiffers, said);
+}
+
+/// Whether as many answers are the server's as was asked for.
+fn judge_answers(report: &mut Report, args: &Cloning, cloned: &Cloned) {
+    let Some(answers) = &cloned.answers else { return };
+    let said = format!(
+        "{} of {} differ from the server's, {} more are missing",
+        units::count(answers.differing()),
+        units::counted(answers.compared, "answer"),
+        units::count(answers.target_unanswered)
+    );
+    match args.max_differing {
+        Some(_) if answers.compared + answers.target_unanswered == 0 => report.result.verdict.fall_short(
+            Code::GoalNotReached,
+            (
+                "no answer was compared: whether the target answers as the server does is not known",
+                "copy sessions with whole requests and answers, or leave out `.max_differing`",
+            ),
+        ),
+        Some(most) if answers.different() > most => report.result.verdict.fall_short(
+            Code::TargetDiffers,
+            (
+                format!("{said}: more than the {} that may (`.max_differing`)", units::count(most)),
+                "what differs by nature is left out by `.ignore`",
+            ),
+        ),
+        _ if answers.different() > 0 => report.warnings.add(Code::TargetDiffers, said),
+        _ => {}
     }
 }
 
