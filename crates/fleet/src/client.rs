@@ -230,6 +230,8 @@ impl Client {
     fn exchange_stamps(&mut self) -> Result<Option<Exchange>, Lost> {
         let (monotonic, t1) = (clocks::monotonic(), clocks::now(Clock::Tai));
         let asked = i64::try_from(t1).unwrap_or(i64::MAX);
+        // To be woken for the answer takes longer than its way.
+        self.from.stay_awake();
         let (result, t4) = self.exchange("clock", &AskClock { t1: asked })?;
         let lasted = clocks::monotonic().saturating_sub(monotonic);
         let told: ClockTold = read("clock", result)?;
@@ -300,7 +302,7 @@ impl Client {
             }
             Came::End => return Err(self.ended()),
         };
-        let read_at = clocks::now(Clock::Tai);
+        let read_at = self.from.read_at();
         Ok(Some((Said::of(&line)?, read_at)))
     }
 
