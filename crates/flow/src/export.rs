@@ -238,10 +238,20 @@ impl Exporter {
             Version::Ipfix => false,
         };
         let [first, _] = over.flow.times_ns;
-        let ms = |ns: u64| ns / 1_000_000;
         by_uptime
             && (first < self.settings.context.began_ns
-                || ms(now_ns).saturating_sub(ms(first)) > u64::from(u32::MAX))
+                || self.message_ms(now_ns).saturating_sub(first / 1_000_000) > u64::from(u32::MAX))
+    }
+
+    /// The time of a message, in milliseconds since 1970. A message of v9 has but seconds, beside an uptime to the millisecond: if both
+    /// are of the same whole second, who adds them gets times to the millisecond; of v5 pmacct 1.7.7 reads no more than the second, too.
+    /// It is the next one, because a flow that ended within this one would have ended after the message: pmacct puts the end of such a
+    /// flow 49.7 days off.
+    fn message_ms(&self, now_ns: u64) -> u64 {
+        match self.settings.version {
+            Version::V5 | Version::V9 => now_ns.div_ceil(1_000_000_000) * 1000,
+            Version::Ipfix => now_ns / 1_000_000,
+        }
     }
 
     fn wrote(&mut self, over: &Over) {
@@ -405,12 +415,8 @@ impl Exporter {
 
     fn finish(&mut self, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         self.close_set();
-        let (seconds, ns) = ((now_ns / 1_000_000_000) as u32, (now_ns % 1_000_000_000) as u32);
-        // Of v9, whose time has but seconds, the uptime of that second: so who adds the two gets times to the millisecond.
-        let now_ms = match self.settings.version {
-            Version::V9 => u64::from(seconds) * 1000,
-            _ => now_ns / 1_000_000,
-        };
+        let now_ms = self.message_ms(now_ns);
+        let seconds = (now_ms / 1000) as u32;
         let uptime = now_ms.wrapping_sub(self.settings.context.began_ns / 1_000_000) as u32;
         let before = self.sequence;
         let mut head = Vec::with_capacity(24);
@@ -435,7 +441,8 @@ impl Exporter {
                 head.extend(self.count.to_be_bytes());
                 head.extend(uptime.to_be_bytes());
                 head.extend(seconds.to_be_bytes());
-                head.extend(ns.to_be_bytes());
+                // Nanoseconds.
+                head.extend([0; 4]);
                 head.extend(self.sequence.to_be_bytes());
                 let sampling = self.settings.context.sampling;
                 let mode = match (sampling > 1, self.settings.context.random) {

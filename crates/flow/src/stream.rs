@@ -115,13 +115,13 @@ mod tests {
     use crate::export::tests::{NOW, flow};
     use crate::export::{Exporter, LONGEST, Settings, Status, opening};
     use crate::sampling::Flows;
-    use crate::template::{Context, USUAL, Version};
+    use crate::template::{Context, Version, usual};
     use proptest::prelude::*;
 
     fn settings() -> Settings {
         Settings {
             version: Version::Ipfix,
-            template: USUAL.to_owned(),
+            template: usual(Version::Ipfix),
             first_template: 300,
             both_ways: false,
             signed: false,

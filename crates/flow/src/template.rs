@@ -184,10 +184,21 @@ impl Context {
     }
 }
 
-/// Ours: absolute times in milliseconds, and why a record ended.
-pub const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTransportPort destinationTransportPort \
-     protocolIdentifier ipClassOfService tcpControlBits octetDeltaCount packetDeltaCount flowStartMilliseconds \
-     flowEndMilliseconds ingressInterface egressInterface vlanId icmpTypeCodeIPv4 ipVersion flowEndReason";
+/// Ours: times to the millisecond, and why a record ended.
+///
+/// Those of v9 count from the start of the exporter (22, 21), as RFC 3954 has them: goflow2 2.2.6 reads no others of v9 and gives each
+/// flow the message's time, with no word. nfcapd 1.7.1 reads either; pmacct 1.7.7 reads an uptime to the second, of whatever exporter.
+pub fn usual(version: Version) -> String {
+    let (first, last) = match version {
+        Version::V9 => ("flowStartSysUpTime", "flowEndSysUpTime"),
+        Version::V5 | Version::Ipfix => ("flowStartMilliseconds", "flowEndMilliseconds"),
+    };
+    format!("{USUAL} {first} {last} {USUAL_ENDS}")
+}
+
+const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTransportPort destinationTransportPort \
+     protocolIdentifier ipClassOfService tcpControlBits octetDeltaCount packetDeltaCount";
+const USUAL_ENDS: &str = "ingressInterface egressInterface vlanId icmpTypeCodeIPv4 ipVersion flowEndReason";
 
 /// What test signatures say of a flow, in netdyno's own elements ([`element::OWN`]).
 pub const SIGNED: &str = "netdynoStream netdynoFirstSequence netdynoLastSequence netdynoSignedPackets";

@@ -9,14 +9,19 @@ use crate::output::{conclude, note};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 #[cfg(feature = "netflow")]
-use flow::template::USUAL;
+use flow::template::{Version, usual};
 use report::units;
 use spec::{ExportFormat, FlowDirection, Job, Probe};
 use std::path::PathBuf;
 
-/// The job is refused before anybody reads it.
-#[cfg(not(feature = "netflow"))]
-const USUAL: &str = "";
+/// What records have by default, with times since 1970.
+fn since_1970() -> String {
+    #[cfg(feature = "netflow")]
+    return usual(Version::Ipfix);
+    // The job is refused before anybody reads it.
+    #[cfg(not(feature = "netflow"))]
+    String::new()
+}
 
 /// softflowd's options, as they are. docs/from-softflowd.md says what differs.
 #[derive(Debug, Args)]
@@ -204,7 +209,8 @@ impl Softflowd {
             (on, index) = (Some(interface), Some(number));
         }
         let times = match self.times.as_deref() {
-            None | Some("milli") => None,
+            None => None,
+            Some("milli") => Some("Milliseconds"),
             Some("sec") => Some("Seconds"),
             Some("micro") => Some("Microseconds"),
             Some("nano") => Some("Nanoseconds"),
@@ -212,8 +218,9 @@ impl Softflowd {
         };
         let [idle, ended, life] = USUALLY;
         let seconds = |seconds: u64| format!("{}s", seconds.max(1)).parse().ok();
-        // Where times are of 1970 a century is as good; those of NetFlow v5 reach 24 days.
-        let forever = if format == ExportFormat::V5 { 24 * 86_400 } else { 3_153_600_000 };
+        // Where times are of 1970 a century is as good; those since the start of the exporter reach 24 days.
+        let by_uptime = format == ExportFormat::V5 || format == ExportFormat::V9 && times.is_none();
+        let forever = if by_uptime { 24 * 86_400 } else { 3_153_600_000 };
         Ok(Probe {
             on: on.clone(),
             // libpcap takes both.
@@ -227,7 +234,7 @@ impl Softflowd {
             format,
             template: times
                 .filter(|_| format != ExportFormat::V5)
-                .map(|times| format!("{} flowDirection", USUAL.replace("Milliseconds", times))),
+                .map(|times| format!("{} flowDirection", since_1970().replace("Milliseconds", times))),
             idle_timeout: seconds(timeouts.idle.unwrap_or(idle)),
             active_timeout: seconds(
                 timeouts.life.map_or(life, |life| if life == 0 { forever } else { life }),

@@ -4,7 +4,7 @@ use crate::key::{Key, Parts};
 use crate::record::time_ns;
 use crate::sampling::Flows;
 use crate::table::{Ended, Flow, Limits, Over, Table};
-use crate::template::{Context, USUAL, Version};
+use crate::template::{Context, Version, usual};
 use proptest::prelude::*;
 
 const NOW: u64 = 1_700_000_123_456_000_000;
@@ -12,7 +12,7 @@ const NOW: u64 = 1_700_000_123_456_000_000;
 fn settings(version: Version) -> Settings {
     Settings {
         version,
-        template: USUAL.to_owned(),
+        template: usual(version),
         first_template: 257,
         domain: 7,
         both_ways: false,
@@ -552,7 +552,7 @@ fn a_record_says_the_same_wherever_it_stands() {
 #[test]
 fn records_say_which_way_packets_went() {
     for version in [Version::Ipfix, Version::V9, Version::V5] {
-        let template = format!("{USUAL} flowDirection");
+        let template = format!("{} flowDirection", usual(version));
         let mut exporter = Exporter::new(Settings { template, ..settings(version) }).expect("a template");
         let mut walk = Walk::new(Choice { directions: true, ..Choice::default() });
         let mut table = Table::new(Limits::default());

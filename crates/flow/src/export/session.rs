@@ -35,6 +35,11 @@ impl Session {
         Ok(Session { exporter, since: None, refused: false, refused_ns: None })
     }
 
+    /// The collector has had no templates yet.
+    pub fn is_new(&self) -> bool {
+        self.since.is_none() && self.exporter.settings.version != Version::V5
+    }
+
     /// Templates are to go ahead of the next message.
     pub fn is_opening_due(&self, now_ns: u64) -> bool {
         let settings = &self.exporter.settings;

@@ -5,7 +5,7 @@ use crate::key::{Key, Parts};
 use crate::record::Record;
 use crate::sampling::Flows;
 use crate::table::{Ended, Flow, Over};
-use crate::template::USUAL;
+use crate::template::usual;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ pub const SECOND: u64 = 1_000_000_000;
 pub fn settings(version: Version) -> Settings {
     Settings {
         version,
-        template: USUAL.to_owned(),
+        template: usual(version),
         first_template: 257,
         both_ways: false,
         signed: false,
@@ -98,9 +98,9 @@ fn a_record_lasts_no_longer_than_its_times_can_say() {
         let exporter = Exporter::new(Settings { template: template.to_owned(), ..settings(version) });
         exporter.expect("a template").longest_ns()
     };
-    let both = [Version::V9, Version::Ipfix];
-    for version in both {
-        assert_eq!(longest(version, USUAL), u64::MAX);
+    assert_eq!(longest(Version::V9, &usual(Version::V9)), (1 << 31) * 1_000_000);
+    for version in [Version::V9, Version::Ipfix] {
+        assert_eq!(longest(version, &usual(Version::Ipfix)), u64::MAX);
         assert_eq!(longest(version, BY_UPTIME), (1 << 31) * 1_000_000);
         assert_eq!(longest(version, "flowDurationMilliseconds"), 4_294_967_295 * 1_000_000);
         assert_eq!(longest(version, "flowDurationMicroseconds"), 4_294_967_295_000);
@@ -154,17 +154,48 @@ fn what_the_uptime_of_netflow_cannot_say_is_counted_and_left_out() {
     let v9 = |template: &str| Settings { template: template.to_owned(), ..settings(Version::V9) };
     let began = NOW - SECOND;
     let early = [at(began - 1, NOW), at(began, NOW), at(NOW, NOW)];
-    for settings in [settings(Version::V5), v9(BY_UPTIME)] {
+    for settings in [settings(Version::V5), settings(Version::V9), v9(BY_UPTIME)] {
         let (read, counters) = read(settings, &early, NOW);
         assert_eq!((read.len(), counters.records, counters.untimely), (2, 2, 1));
         assert_eq!(read.iter().map(|record| record.times_ns[0]).collect::<Vec<_>>(), [began, NOW]);
     }
     // Where times are of 1970 nothing is in the way.
-    assert_eq!(read(v9(USUAL), &early, NOW).1.untimely, 0);
+    assert_eq!(read(v9(&usual(Version::Ipfix)), &early, NOW).1.untimely, 0);
     // Sixty days later the uptime has wrapped: what ended lately is told, what ended before it wrapped is not.
     let later = NOW + 60 * DAY;
     let (_, counters) = read(settings(Version::V5), &[at(NOW, NOW), at(later - DAY, later)], later);
     assert_eq!((counters.records, counters.untimely), (1, 1));
+}
+
+/// pmacct 1.7.7 takes a time after the message for one 49.7 days off: an uptime of v9 or v5 is never more than its message's. Who adds
+/// message and uptime (nfcapd 1.7.1, goflow2 2.2.6) has the time to the millisecond, without the nanoseconds that v5 has beside it.
+#[test]
+fn no_flow_of_netflow_ends_after_its_message() {
+    let times = [(NOW, 0), (NOW + 1, 1), (NOW + 999_999_999, 1), (NOW + SECOND, 1)];
+    for (now_ns, seconds, version) in times
+        .into_iter()
+        .flat_map(|(now_ns, seconds)| [Version::V9, Version::V5].map(|v| (now_ns, seconds, v)))
+    {
+        let mut exporter = Exporter::new(settings(version)).expect("a template").without_templates();
+        let fields = exporter.templates[0].fields.clone();
+        let mut bytes: Vec<u8> = Vec::new();
+        exporter.add(&at(NOW, now_ns), now_ns, &mut |_| ());
+        exporter.flush(now_ns, &mut |message| bytes.extend(message.bytes));
+        let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let of = |id: u16| {
+            if version == Version::V5 {
+                return word(if id == 22 { 48 } else { 52 });
+            }
+            let place = fields.iter().position(|field| field.number.id == id).expect("in the template");
+            word(24 + fields[..place].iter().map(|field| usize::from(field.length)).sum::<usize>())
+        };
+        let (uptime, sent) = (word(4), word(8));
+        assert_eq!(u64::from(sent), NOW / SECOND + seconds);
+        assert!(version == Version::V9 || word(12) == 0);
+        assert!(of(21) <= uptime, "{} after {uptime}", of(21));
+        let said = |id: u16| u64::from(sent) * 1000 - u64::from(uptime - of(id));
+        assert_eq!([said(22), said(21)], [NOW / 1_000_000, now_ns / 1_000_000]);
+    }
 }
 
 proptest! {

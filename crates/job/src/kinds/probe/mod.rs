@@ -23,7 +23,7 @@ use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::Choice as Headers;
 use flow::sampling::Flows;
 use flow::table::{Limits, MOST_FLOWS, Table, bytes_of_signatures, bytes_per_flow, bytes_per_flow_both_ways};
-use flow::template::{Context as Beside, SIGNED, USUAL, Version};
+use flow::template::{self, Context as Beside, SIGNED, Version};
 use meter::{Meter, Seen};
 use report::{Choice, Code, Interval, Report, Rx, Totals};
 use sender::Sender;
@@ -206,18 +206,23 @@ fn usual(args: &Probe) -> String {
         FlowDirection::In => "",
         FlowDirection::Out | FlowDirection::Both => "flowDirection",
     };
-    format!("{USUAL} {direction} {}", if args.signatures { SIGNED } else { "" })
+    let usual = template::usual(version(args.format));
+    format!("{usual} {direction} {}", if args.signatures { SIGNED } else { "" })
+}
+
+fn version(format: ExportFormat) -> Version {
+    match format {
+        ExportFormat::Ipfix => Version::Ipfix,
+        ExportFormat::V9 => Version::V9,
+        ExportFormat::V5 => Version::V5,
+    }
 }
 
 fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
     let index = place.map_or(0, |place| place.interface.index);
     let refresh = args.template_refresh.as_deref().copied().unwrap_or(REFRESH);
     Settings {
-        version: match args.format {
-            ExportFormat::Ipfix => Version::Ipfix,
-            ExportFormat::V9 => Version::V9,
-            ExportFormat::V5 => Version::V5,
-        },
+        version: version(args.format),
         template: args.template.clone().unwrap_or_else(|| usual(args)),
         first_template: args.template_id.unwrap_or(257),
         both_ways: args.biflow,
@@ -442,7 +447,10 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
         );
         verdict.fall_short(
             Code::RecordsUnsent,
-            (said, "`.format` ipfix, or captures in the order of their times"),
+            (
+                said,
+                "`.format` ipfix, or times since 1970 by `.template` (flowStartMilliseconds, flowEndMilliseconds)",
+            ),
         );
     }
     for (collector, times) in done.collectors.iter().filter_map(|one| Some((one, one.connections?))) {
