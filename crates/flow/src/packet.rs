@@ -167,7 +167,10 @@ impl Walk {
         let whole = frame.length.saturating_sub(layers.l3_offset) as u64;
         let octets = if head.octets == 0 { whole } else { head.octets };
         let (packets, octets) = match frame.segment {
-            Some(size) if size > 0 => several(layers, protocol, transport, octets, u64::from(size)),
+            Some(size) if size > 0 => {
+                let added = if head.v6 { added_when_joined(packet) } else { 0 };
+                several(layers, protocol, transport, (octets, added), u64::from(size))
+            }
             _ => (1, octets),
         };
         Ok(Packet {
@@ -324,15 +327,33 @@ fn fragment_header(packet: &[u8]) -> Option<u32> {
     None
 }
 
-/// How many packets were joined into one of so many octets, and how many octets they had.
+/// Bytes that none of the packets had that were joined into this one: a Hop-by-Hop header with the jumbo payload option (RFC 2675), which
+/// Linux (5.19 and later) puts behind the header of IPv6 where its length has no room for a BIG TCP packet, and takes out again before the
+/// packets leave (`ipv6_hopopt_jumbo_remove`).
 #[cold]
-fn several(layers: &Layers, number: u8, transport: &[u8], octets: u64, size: u64) -> (u32, u64) {
+fn added_when_joined(packet: &[u8]) -> u64 {
+    const JUMBO: u8 = 0xc2;
+    let has_no_length = packet.get(4..7) == Some(&[0, 0, 0]);
+    let is_jumbo = packet.get(41) == Some(&0) && packet.get(42..44) == Some(&[JUMBO, 4]);
+    if has_no_length && is_jumbo { 8 } else { 0 }
+}
+
+/// How many packets were joined into one of so many octets, `added` of which none of them had, and how many octets they had.
+#[cold]
+fn several(
+    layers: &Layers,
+    number: u8,
+    transport: &[u8],
+    (octets, added): (u64, u64),
+    size: u64,
+) -> (u32, u64) {
     let header = match number {
         protocol::TCP => transport.get(12).map_or(20, |offset| 4 * u64::from(offset >> 4)),
         _ => 8,
     };
     let before = layers.l4_offset.unwrap_or(layers.l3_offset).saturating_sub(layers.l3_offset) as u64;
-    let headers = before + header;
+    let headers = (before + header).saturating_sub(added);
+    let octets = octets.saturating_sub(added);
     let parts = octets.saturating_sub(headers).div_ceil(size).max(1);
     (u32::try_from(parts).unwrap_or(u32::MAX), octets + (parts - 1) * headers)
 }

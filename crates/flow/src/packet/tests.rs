@@ -87,3 +87,37 @@ fn later_fragments_without_their_first_one_are_counted() {
     assert_eq!([ports(&fragment), ports(&first), ports(&fragment)], [[0, 0], [7, 9], [7, 9]]);
     assert_eq!(walk.unattributed(), 1);
 }
+
+/// 150,000 bytes of BIG TCP over IPv6 leave as segments of 1,428 bytes without the header that Linux puts into the joined packet: counted with
+/// it each record was 8 bytes a packet too large (0.5 %, beside iperf3).
+#[test]
+fn of_joined_packets_only_what_leaves_is_counted() {
+    let (payload, size) = (150_000usize, 1428u16);
+    let mut tcp = vec![0, 7, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0x80, 0x10, 0, 1, 0, 0, 0, 0];
+    tcp.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1]);
+    let jumbo = [&[6, 0, 0xc2, 4][..], &(8 + 32 + payload as u32).to_be_bytes()].concat();
+    let of = |next: u8, between: &[u8]| {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 0, next, 64];
+        packet.extend([[0xfd; 16], [0xfe; 16]].concat());
+        packet.extend(between);
+        packet.extend(&tcp);
+        ethernet(ethertype::IPV6, &packet)
+    };
+    let segments = payload.div_ceil(usize::from(size));
+    for (next, between) in [(0, &jumbo[..]), (6, &[])] {
+        let bytes = of(next, between);
+        let frame =
+            Frame { length: bytes.len() + payload, segment: Some(size), ..Frame::ethernet(&bytes, 0) };
+        let packet = Walk::new(Choice::default()).packet(&frame).expect("a packet");
+        assert_eq!(
+            (packet.packets as usize, packet.octets as usize),
+            (segments, payload + segments * 72),
+            "behind {next}"
+        );
+    }
+    // One that was not joined has the header on its way.
+    let bytes = of(0, &jumbo);
+    let frame = Frame { length: bytes.len() + payload, ..Frame::ethernet(&bytes, 0) };
+    let packet = Walk::new(Choice::default()).packet(&frame).expect("a packet");
+    assert_eq!((packet.packets, packet.octets as usize), (1, payload + 80));
+}
