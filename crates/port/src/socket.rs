@@ -167,6 +167,14 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(u64::try_from(bytes).unwrap_or(0)) }
 }
 
+/// Bytes that a socket's receive buffer holds, with what the kernel adds to each datagram.
+///
+/// # Errors
+/// What `getsockopt` answers.
+pub fn receive_held(socket: impl AsFd) -> io::Result<u64> {
+    Ok(memory(socket)?[HELD].into())
+}
+
 /// How full a socket's receive buffer is, from 0 to 1.
 ///
 /// # Errors

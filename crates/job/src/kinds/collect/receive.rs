@@ -298,6 +298,12 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
                 receiver.done.standing.forgotten = exporters.forgotten();
                 let dropped = port::socket::receive_drops(socket).unwrap_or(0);
                 if receiver.tell(exporters.counters(), dropped, quiet) {
+                    // What there was no time for is lost here, too.
+                    let mut unread = if got.is_ok() { datagrams.iter().count() as u64 } else { 0 };
+                    if !quiet {
+                        unread += left_behind(socket, &mut datagrams);
+                    }
+                    receiver.done.standing.dropped += unread;
                     break;
                 }
             }
@@ -322,9 +328,37 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
     Done { exporters: exporters.done(), ..receiver.done }
 }
 
+/// Messages that still wait in a socket. No more are taken than it holds now: those that come meanwhile are not meant.
+fn left_behind(socket: &UdpSocket, datagrams: &mut Datagrams) -> u64 {
+    // About what the kernel adds to each.
+    const OVERHEAD: u64 = 512;
+    let held = port::socket::receive_held(socket).unwrap_or(0);
+    let (mut count, mut bytes, by) = (0, 0, Instant::now() + LONGEST);
+    while bytes < held && Instant::now() < by && datagrams.receive(socket).is_ok() {
+        for (message, _) in datagrams.iter() {
+            count += 1;
+            bytes += message.len() as u64 + OVERHEAD;
+        }
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_that_still_wait_at_the_end_are_counted() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        let (to, from) = (socket.local_addr().expect("one"), UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        for length in [1, 100, 1400].into_iter().cycle().take(60) {
+            from.send_to(&vec![0; length], to).expect("sent");
+        }
+        let mut datagrams = Datagrams::new(TOGETHER);
+        assert_eq!(left_behind(&socket, &mut datagrams), 60);
+        assert_eq!(left_behind(&socket, &mut datagrams), 0);
+    }
 
     #[test]
     fn a_port_is_shared_by_sockets_of_one_collector_and_by_others_only_if_both_say_so() {

@@ -15,7 +15,7 @@ pub struct Collection {
     /// Records a second, from the first message to the last; left out where all came at one moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_per_second: Option<f64>,
-    /// Messages that the kernel had no room for, at least (of those that it had joined on their way it counts several as one): this collector
+    /// Messages that the kernel had no room for, or that still waited a second after the end, at least (of those that it had joined on their way it counts several as one): this collector
     /// lost them, no exporter did.
     pub dropped_messages: u64,
     /// TCP connections that exporters made.
