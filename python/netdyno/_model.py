@@ -688,6 +688,8 @@ class ClonedFrames(Record):
     """SYN segments without ACK among those from clients."""
     truncated: int
     """Segments from clients of which a part was not captured: they are among the segments."""
+    urgent: int | None
+    """Segments from clients with urgent data, which is sent to the target as ordinary data: they are among the segments."""
 
     _MEMBERS = {
         "captured": ("", None),
@@ -703,6 +705,7 @@ class ClonedFrames(Record):
         "syn_acks_alone": ("", None),
         "syns": ("", None),
         "truncated": ("", None),
+        "urgent": ("", None),
     }
 
 
@@ -866,8 +869,8 @@ class Collection(Record):
     connections: int | None
     """TCP connections that exporters made."""
     dropped_messages: int
-    """Messages that the kernel had no room for, at least (of those that it had joined on their way it counts several as one):
-    this collector lost them, no exporter did."""
+    """Messages that the kernel had no room for, or that still waited a second after the end, at least (of those that it had
+    joined on their way it counts several as one): this collector lost them, no exporter did."""
     dropped_samples: int | None
     """Samples that agents of sFlow say they dropped for want of resources."""
     duplicate_messages: int

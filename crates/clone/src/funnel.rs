@@ -45,7 +45,7 @@ macro_rules! sums {
 }
 
 sums! {
-    Frames: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
+    Frames: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated urgent syns syn_acks
         syn_acks_alone strays;
     Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling over_link own tls copied adopted gaps
         missed truncated too_early turned_tls shed unforwarded idle replaced;

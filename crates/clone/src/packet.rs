@@ -16,6 +16,9 @@ pub const RST: u8 = 0x04;
 /// `ack` means something.
 pub const ACK: u8 = 0x10;
 
+/// Its urgent pointer means something: a byte that the receiver's program may get apart from the others (RFC 9293, 3.8.5).
+pub const URG: u8 = 0x20;
+
 /// A segment as captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment<'a> {
@@ -37,6 +40,11 @@ impl Segment<'_> {
     /// Is this bit set?
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Does it hold, or announce, urgent data?
+    pub fn is_urgent(&self) -> bool {
+        self.has(URG) && self.length() > 0
     }
 
     /// Bytes of payload, captured or not.

@@ -455,6 +455,7 @@ impl Table {
                 self.frames.from_clients += 1;
                 self.frames.syns += u64::from(syn && !ack);
                 self.frames.truncated += u64::from(segment.missing > 0);
+                self.frames.urgent += u64::from(segment.is_urgent());
             }
             false => {
                 self.frames.from_server += 1;

@@ -289,6 +289,7 @@ impl Forwarder {
                 frames.from_clients += 1;
                 frames.syns += u64::from(syn && !ack);
                 frames.truncated += u64::from(segment.missing > 0);
+                frames.urgent += u64::from(segment.is_urgent());
             }
             false => {
                 frames.from_server += 1;

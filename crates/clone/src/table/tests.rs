@@ -1,6 +1,7 @@
 //! Sessions as captures show them, with times that are made up.
 
 use super::*;
+use crate::packet::URG;
 
 const MS: u64 = 1_000_000;
 
@@ -214,6 +215,21 @@ fn a_segment_captured_in_part_ends_its_session() {
     tap.later(1100);
     assert_eq!(tap.log()[1..], ["0 said abc after 0 asked 1", "0 Cut", "0 Over"]);
     assert_eq!((tap.table.counts.truncated, tap.table.frames.truncated), (1, 1));
+}
+
+/// Of `X` sent with MSG_OOB a server reads `GET` behind it; a copy is told `XGET`.
+#[test]
+fn urgent_data_is_copied_in_line_and_counted() {
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    tap.take(5000, true, ACK | URG, (100, 0), b"X", 0);
+    tap.take(5000, true, ACK, (101, 0), b"GET", 0);
+    // Its pointer may stay set where nothing is said.
+    tap.take(5000, true, ACK | URG, (104, 0), b"", 0);
+    let log = tap.log();
+    let said: Vec<&str> = log[1..].iter().map(|line| line.split(" after").next().unwrap_or("")).collect();
+    assert_eq!(said, ["0 said X", "0 said GET"]);
+    assert_eq!((tap.table.frames.urgent, tap.table.frames.from_clients), (1, 5));
 }
 
 #[test]

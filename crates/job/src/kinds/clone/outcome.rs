@@ -224,6 +224,14 @@ fn judge_sessions(report: &mut Report, cloned: &Cloned) {
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
     }
+    if cloned.frames.urgent > 0 {
+        let said = format!(
+            "{} from clients had urgent data (TCP's URG): its byte is sent to the target as one of the others, and the server's \
+             program may have got it apart from them",
+            counted(cloned.frames.urgent, "segment")
+        );
+        verdict.fall_short(Code::SessionsNotCopied, said);
+    }
     if s.tls + s.turned_tls > 0 {
         let said = format!(
             "{} of TLS: not copied from where that begins, because the target has keys of its own",

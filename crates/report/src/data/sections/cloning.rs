@@ -58,6 +58,9 @@ pub struct ClonedFrames {
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
     pub truncated: u64,
+    /// Segments from clients with urgent data, which is sent to the target as ordinary data: they are among the segments.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub urgent: u64,
     /// SYN segments without ACK among those from clients.
     pub syns: u64,
     /// SYN segments with ACK among those from the server.

@@ -72,6 +72,7 @@ impl Section for Copied {
             ("further fragments put together", f.joined),
             ("malformed", f.malformed),
             ("cut off", f.truncated),
+            ("with urgent data", f.urgent),
         ]));
         let s = &c.sessions;
         let mut sessions = vec![
