@@ -326,6 +326,9 @@ pub struct Demo {
     /// Send for this long.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
     pub duration: Duration,
+    /// Send like any other program, as `netdyno replay --no-real-time` does.
+    #[arg(long)]
+    pub no_real_time: bool,
     /// Print the result as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,

@@ -42,6 +42,17 @@ pub enum Had {
     RealTime,
 }
 
+/// In the words of results.
+impl std::fmt::Display for Had {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Had::Ordinary => f.write_str("ordinary"),
+            Had::Nice(value) => write!(f, "nice {value}"),
+            Had::RealTime => f.write_str("real-time"),
+        }
+    }
+}
+
 impl Priority {
     /// Gives it to the calling thread, for good. Says what the thread has then.
     pub fn take(self) -> Had {

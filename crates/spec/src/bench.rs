@@ -6,7 +6,7 @@ use crate::flows::Flows;
 use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
-use crate::parts::{disrupting, floor, lab, through};
+use crate::parts::{disrupting, floor, lab, priority, through};
 use crate::plugin::Plugin;
 use crate::setting::{Member, Settings as _};
 use crate::transmit::{Link, Pattern};
@@ -164,10 +164,8 @@ pub struct Bench {
     /// machine. One that the sender fell short of, or was held up in, four times as often, everywhere.
     #[setting(value = "N", default = "1", heading = "Measure")]
     pub retries: Option<u32>,
-    /// Send like any other program. Default: before all ordinary tasks of this machine (SCHED_FIFO), because a sender that
-    /// others hold up offers another load than was asked for.
-    #[setting(expert)]
-    pub no_real_time: bool,
+    #[part]
+    priority: priority!(),
     #[part]
     through: through!(),
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.

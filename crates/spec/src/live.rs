@@ -3,6 +3,7 @@
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::kind::Kind;
+use crate::parts::priority;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::{Quantity, Written};
@@ -88,6 +89,8 @@ pub struct Live {
     pub until_gap: bool,
     /// Of a damaged capture take what is sound before the damage.
     pub skip_corrupt: bool,
+    #[part]
+    priority: priority!(),
     /// Write what is sent and heard into a capture file: pcap, or pcapng if it is named so; .gz and .zst compress.
     #[setting(short = 'w', value = "FILE")]
     pub write: Option<PathBuf>,

@@ -41,8 +41,12 @@ parts! { ($)
         /// Never sleep while waiting for a frame's time: the most exact, and costs a whole core at any rate.
         #[setting(expert)]
         pub spin: bool,
-        /// Send like any other program. Default: frames that have times are sent before all ordinary tasks of this machine (SCHED_FIFO;
-        /// where that is not permitted, by the nicest value that is) as soon as others hold up the sender.
+    }
+
+    /// Before whom it goes.
+    priority {
+        /// Send like any other program. Default: what has times is sent before all ordinary tasks of this machine (SCHED_FIFO; where that
+        /// is not permitted, by the nicest value that is): in trials from the start, else as soon as others hold up the sender.
         #[setting(expert)]
         pub no_real_time: bool,
     }

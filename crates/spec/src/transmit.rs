@@ -6,7 +6,7 @@ use crate::consent::{self, Consent};
 use crate::edits::Edits;
 use crate::kind::Kind;
 use crate::listen::{Capture, Clock, How, Timestamps};
-use crate::parts::{disrupting, lab, metering, pace, shape, through};
+use crate::parts::{disrupting, lab, metering, pace, priority, shape, through};
 use crate::plugin::Plugin;
 use crate::setting::{self, Member, Settings as _};
 use crate::words::words;
@@ -269,6 +269,8 @@ pub struct Send {
     #[part]
     pace: pace!(),
     #[part]
+    priority: priority!(),
+    #[part]
     through: through!(),
     #[part]
     metering: metering!(),
@@ -379,6 +381,8 @@ pub struct Replay {
     pub speed: Option<Written<Speed>>,
     #[part]
     pace: pace!(),
+    #[part]
+    priority: priority!(),
     /// Send the captures this many times; 0 is without end. Default: once, or as often as `.duration` or `.count` ask.
     #[setting(value = "TIMES", heading = "Rate")]
     #[serde(rename = "loop")]

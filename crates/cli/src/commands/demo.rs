@@ -116,7 +116,12 @@ pub fn run(args: Demo) -> Result<u8> {
         ..Output::default()
     };
     let replayed = Settings {
-        pace: Pace { rate: Some(rate), duration: Some(args.duration), ..Pace::default() },
+        pace: Pace {
+            rate: Some(rate),
+            duration: Some(args.duration),
+            no_real_time: args.no_real_time,
+            ..Pace::default()
+        },
         best_effort: args.rate.is_none(),
         ..replayed()
     };

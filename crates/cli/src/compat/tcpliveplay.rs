@@ -89,6 +89,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
         yes_disrupt: parsed.value("yes-disrupt").map(str::to_owned).into_iter().collect(),
         until_gap: false,
         skip_corrupt: false,
+        no_real_time: false,
         write: None,
     };
     let output = Output::default();

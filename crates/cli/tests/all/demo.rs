@@ -27,9 +27,11 @@ fn the_users_own_capture_is_replayed_and_accounted_for() {
     let dir = folder();
     let capture = path(&dir, "small.pcap");
     run(format!("netdyno synth --profile smallflows -w {capture}")).ok();
-    let report = demo(&dir, &format!("--capture {capture} --duration 2s --rate 20mbps")).result();
+    let report =
+        demo(&dir, &format!("--capture {capture} --duration 2s --rate 20mbps --no-real-time")).result();
     let result = &report["result"];
     assert_eq!(report["command"], "demo");
+    assert_eq!(report["result"]["pacing"]["priority"], "ordinary");
     assert!(number(&result["tx"]["frames"]) > 0);
     assert_eq!(result["tx"]["frames"], result["rx"]["frames"]);
     assert_eq!(number(&result["loss"]["frames"]), 0);

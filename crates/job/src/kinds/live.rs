@@ -1,6 +1,7 @@
 //! `netdyno live`: plays the client's side of captured TCP connections against a server.
 
 use super::Run;
+use super::held_up::HeldUp;
 use super::{passive, shared};
 use crate::carrier;
 use crate::panel::Names;
@@ -8,6 +9,7 @@ use crate::place::Place;
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use capture::{FileFormat, FileWriter, Reader};
+use engine::{Priority, clock};
 use live::connection::Config;
 use live::dialogue::collect::Conversation as Captured;
 use live::packet::Ends;
@@ -16,7 +18,7 @@ use live::run::{Traffic, Wire};
 use live::segment::Options;
 use live::{Dialogue, Ended, LiveError, Outcome, Play, Settings, Which, collect, understand};
 use report::conversations::{Difference, Exchange, Outcome as Verdict, RoundTrip};
-use report::{Code, Conversation, Report, Source, Warnings};
+use report::{Code, Conversation, Pacing, Report, Source, Warnings};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use snapshot::{Connections, Count, Snapshot, Title};
 use spec::{Answers, Flow, Live, Port, Timing};
@@ -73,15 +75,18 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     let title =
         Title { tx: Some(place.spec.clone()), rx: Some(wire.to.to_string()), ..passive::title("live") };
     let mut panel = passive::panel(session, title, &report, std::slice::from_ref(&place), Names::unknown(0))?;
+    let mut held_up = HeldUp::of(priority(args));
     let mut look = |at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]| {
+        held_up.look(clock::thread_waited());
         panel.show(snapshot(at_ns, traffic, plays), None);
     };
     session.meet()?;
-    let started = engine::clock::now();
+    let started = clock::now();
     let outcomes =
         place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &session.stop, &mut look))??;
     session.board.end();
     drop(ends);
+    report.result.pacing = Some(Pacing { priority: Some(held_up.had().to_string()), ..Pacing::default() });
     following.end(Some(carrier::Lasted::since(started)), &mut report);
     carrier::warn(&mut report);
     if let Some(record) = record {
@@ -93,6 +98,15 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
         report.result.verdict.fall_short(Code::Stopped, "stopped before all was played");
     }
     Ok(report)
+}
+
+/// Before whom it goes: clients that wait as long as they did before ordinary tasks, as soon as these hold it up. Who plays as fast as it
+/// goes may need its CPU always, and goes before nobody.
+fn priority(args: &Live) -> Priority {
+    match args.no_real_time || args.timing == Timing::Fast {
+        true => Priority::Ordinary,
+        false => Priority::AsNeeded,
+    }
 }
 
 /// Where the server is.

@@ -11,6 +11,7 @@ pub(crate) mod collect;
 pub mod edits;
 pub(crate) mod endpoint;
 pub mod given;
+mod held_up;
 pub mod impair;
 pub mod iperf3;
 pub mod lab;

@@ -1,7 +1,7 @@
 //! What was sent, as the result has it.
 
 use engine::pacer::MOST_BURST;
-use engine::{Had, LATE_NS, Sent};
+use engine::{LATE_NS, Sent};
 use port::tx::TxCounters;
 use report::{CatchUp, Core, Distribution, Flows, Pacing, Report, Totals, Tx, TxInterface};
 use traffic::{Executor, Program, Rate, Schedule};
@@ -58,7 +58,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
                 most_received_in_1ms: None,
                 abandoned_ns: kept.put_off_ns,
             }),
-            priority: Some(priority(kept.had)),
+            priority: Some(kept.had.to_string()),
 
             waiting: kept.waits.map(|waits| if waits.slept > 0 { "slept" } else { "spun" }.to_owned()),
             wake_up_p99_ns: kept.waits.and_then(|waits| waits.wake_up_p99_ns),
@@ -127,15 +127,6 @@ fn cores(run: &Outcome<'_>) -> Vec<Core> {
         })
     });
     rows.collect()
-}
-
-/// What the senders had, in the words of the result.
-fn priority(had: Had) -> String {
-    match had {
-        Had::Ordinary => "ordinary".to_owned(),
-        Had::Nice(value) => format!("nice {value}"),
-        Had::RealTime => "real-time".to_owned(),
-    }
 }
 
 /// Frames a second that the schedule asks for, where that is one number.
