@@ -387,3 +387,26 @@ impl Site {
         tshark_field(&seen, "tcp.flags")
     }
 }
+
+#[test]
+fn a_session_in_captured_time_says_before_whom_it_goes() {
+    let site = Site::new();
+    let get = |close: &str| format!("printf 'GET /small.txt HTTP/1.1\\r\\nHost: a\\r\\n{close}\\r\\n' >&3");
+    let (first, last) = (get(""), get("Connection: close\\r\\n"));
+    let script = site.net.file("slow.sh");
+    let text = format!("exec 3<>/dev/tcp/198.18.0.2/80; {first}; sleep 0.3; {last}; cat <&3");
+    std::fs::write(&script, text).expect("written");
+    let line = format!("bash {script}");
+    let file = site.captured("slow.pcap", &line);
+    for (options, wanted) in [
+        ("--timing captured", &["ordinary", "real-time"][..]),
+        ("--timing captured --no-real-time", &["ordinary"]),
+        ("--timing fast", &["ordinary"]),
+    ] {
+        let ran =
+            site.net.run(format!("netdyno live {file} --to 198.18.0.2 --on tx0 --json -q {DATE} {options}"));
+        let report: Value = serde_json::from_str(&ran.ok().stdout).expect("a result");
+        let priority = report["result"]["pacing"]["priority"].as_str().expect("a priority");
+        assert!(wanted.contains(&priority), "{options}: {priority}");
+    }
+}
