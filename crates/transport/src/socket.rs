@@ -4,7 +4,9 @@ use crate::sys;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket,
+};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -359,6 +361,34 @@ fn make(of: IpAddr, kind: SocketType, mptcp: bool) -> Result<OwnedFd> {
     })
 }
 
+/// The same host's other port. A link-local address of IPv6 keeps its scope, without which the kernel knows no way there.
+pub fn at_port(mut host: SocketAddr, port: u16) -> SocketAddr {
+    host.set_port(port);
+    host
+}
+
+/// As IPv4 what a socket of IPv6 says of an address of IPv4; others stay as they are, with their scope.
+pub fn canonical(at: SocketAddr) -> SocketAddr {
+    match at.ip().to_canonical() {
+        four @ IpAddr::V4(_) => SocketAddr::new(four, at.port()),
+        IpAddr::V6(_) => at,
+    }
+}
+
+/// Who binds to an address of IPv6 with a zone (fe80::1%eth0) or connects to one writes it in brackets, which `getaddrinfo` does not know.
+///
+/// # Errors
+/// There is no such host.
+pub fn lookup(place: &str) -> io::Result<Vec<SocketAddr>> {
+    let zoned = place.strip_prefix('[').and_then(|rest| rest.rsplit_once("]:"));
+    match zoned
+        .and_then(|(host, port)| Some((host.contains('%').then_some(host)?, port.parse::<u16>().ok()?)))
+    {
+        Some(at) => Ok(at.to_socket_addrs()?.collect()),
+        None => Ok(place.to_socket_addrs()?.collect()),
+    }
+}
+
 fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
     rustix::net::bind(socket, &at).map_err(|error| {
         let error = io::Error::from(error);
@@ -617,6 +647,17 @@ pub fn readable(socket: &impl AsFd, patience: Duration) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_a_link_keeps_its_scope() {
+        let at = std::net::SocketAddrV6::new("fe80::1".parse().expect("one"), 1, 0, 7).into();
+        assert_eq!(at_port(at, 9).to_string(), "[fe80::1%7]:9");
+        assert_eq!(canonical(at), at);
+        assert_eq!(canonical("[::ffff:10.0.0.1]:5".parse().expect("one")).to_string(), "10.0.0.1:5");
+        assert_eq!(lookup("[fe80::1%lo]:9").expect("an address"), lookup("[fe80::1%1]:9").expect("the same"));
+        assert_eq!(lookup("[::1]:9").expect("an address")[0].to_string(), "[::1]:9");
+        assert!(lookup("[fe80::1%nosuch]:9").is_err());
+    }
 
     fn local() -> SocketAddr {
         "127.0.0.1:0".parse().expect("an address")

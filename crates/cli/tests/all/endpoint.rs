@@ -73,6 +73,53 @@ fn every_test_over_a_cable_tells_what_both_ends_came_to() {
     }
 }
 
+/// A link-local address means nothing without its interface: data of UDP and connections for each transaction lost it.
+#[test]
+fn tests_run_over_link_local_addresses() {
+    let net = Net::new();
+    net.run("ip addr add fe80::1/64 dev tx0 nodad").ok();
+    net.run_there("ip addr add fe80::2/64 dev rx0 nodad").ok();
+    net.run_there("ip link set lo up").ok();
+    let _servers = [
+        server(&net, ""),
+        net.start_there("netdyno iperf3 -s".to_owned()),
+        net.start_there("netdyno netserver -D".to_owned()),
+    ];
+    let host = "fe80::2%tx0";
+    let answers = || net.run(format!("netdyno endpoint tcp-cc {host} {BRIEF}")).status == 0;
+    eventually("it answers", answers);
+    for test in
+        ["tcp-stream", "udp-stream --rate 10mbps", "udp-rr", "tcp-crr", "connection-rate --rate 100cps"]
+    {
+        let report = net.run(format!("netdyno endpoint {test} {host} {BRIEF}")).json();
+        let e = tested(&report);
+        let of = |count: &Value| count.as_u64().unwrap_or(0);
+        let went = of(&e["transactions"]["count"]).max(of(&e["streams"][0]["received_bytes"]));
+        assert!(went > 0, "{test}: {report}");
+    }
+    for line in ["iperf3 -u -b 10M -t 1 -c", "netperf -t TCP_STREAM -l 1 -H", "netperf -t UDP_RR -l 1 -H"] {
+        net.run(format!("netdyno {line} {host}")).ok();
+    }
+}
+
+/// SIGSTOP: the server's host acknowledges what is said, and nothing is answered.
+#[test]
+fn who_ends_a_test_whose_server_is_stopped_waits_for_seconds_only() {
+    let net = hosts();
+    let (server, host) = (server(&net, ""), there(&net));
+    let mut client =
+        net.start(format!("netdyno endpoint udp-stream {host} --rate 10mbps --duration 600s --json"));
+    client.until_it_says("Ctrl-C ends and reports");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    server.signal("STOP");
+    client.signal("INT");
+    let report = client.wait().with(1).json();
+    server.signal("CONT");
+    let said = reasons(&report).join("; ");
+    // It waited for 20 s before.
+    assert!(said.contains("said nothing for 3.") && said.contains("stopped before its time"), "{said}");
+}
+
 #[test]
 fn who_ends_a_test_whose_link_is_gone_is_not_kept_waiting_for_the_servers_results() {
     let net = hosts();

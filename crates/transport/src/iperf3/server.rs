@@ -490,7 +490,7 @@ impl<'a> Accepting<'a> {
             control.say(&server::Session::busy());
             return;
         };
-        let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+        let local = socket::canonical(local);
         sessions.insert(cookie, Entry { peer: peer.ip(), local, opens: None });
         drop(sessions);
         let shared = self.shared;

@@ -36,7 +36,7 @@ impl Place {
         let all: Vec<SocketAddr> = if let Ok(address) = bare.parse::<IpAddr>() {
             vec![SocketAddr::new(address, PORT)]
         } else if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-            text.to_socket_addrs()?.collect()
+            crate::socket::lookup(text)?
         } else {
             (text, PORT).to_socket_addrs()?.collect()
         };

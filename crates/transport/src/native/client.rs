@@ -11,7 +11,7 @@ use crate::datagram::Window;
 use crate::exchange::{Closing, Connecting, Exchange};
 use crate::pace::Rate;
 use crate::phase::{Stop, Until};
-use crate::socket::{Options, SocketError};
+use crate::socket::{Options, SocketError, at_port};
 use crate::{files, memory};
 use endpoint::native::auth::{NONCE, Role, hex, is_proof, proof};
 use endpoint::native::{
@@ -21,6 +21,7 @@ use endpoint::native::{
 use histogram::Histogram;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -85,6 +86,10 @@ const JOINS: Duration = Duration::from_secs(30);
 const SETTLES: Duration = Duration::from_secs(20);
 /// Once the user has ended the test: if the server's host has not even acknowledged by then what was said last, the way to it is gone.
 const HURRIES: Duration = Duration::from_secs(2);
+/// The same of a host that acknowledges, and a program that says nothing: what is still on its way to it may take some time.
+const DRAINS: Duration = Duration::from_secs(3);
+/// So often it is looked whether the user has ended the test.
+const LOOKS: Duration = Duration::from_millis(50);
 
 /// A control connection to a server that let us in.
 #[derive(Debug)]
@@ -93,6 +98,8 @@ pub struct Client {
     place: Place,
     limits: Limits,
     host: Host,
+    /// The user wants the end now.
+    hurried: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -105,7 +112,7 @@ impl Client {
         own: &Options,
         token: Option<&[u8]>,
         run: &str,
-        patience: Duration,
+        (patience, hurried): (Duration, Arc<AtomicBool>),
     ) -> Result<Client> {
         let options = Options { bind: own.bind, device: own.device.clone(), ..Options::default() };
         let socket = channel::open(place, &options, Preamble::Control, patience)?;
@@ -118,14 +125,15 @@ impl Client {
             nonce: ours.clone(),
             run: run.to_owned(),
         })?;
-        let ToClient::Challenge { nonce: theirs, token: wanted, .. } = hear(&mut channel, STEP)? else {
+        let ToClient::Challenge { nonce: theirs, token: wanted, .. } = hear(&mut channel, STEP, &hurried)?
+        else {
             return Err(ClientError::OutOfPlace("something else than its challenge".to_owned()));
         };
         if wanted {
             let token = token.ok_or(ClientError::NoToken)?;
             channel.say(&ToServer::Prove { proof: proof(token, Role::Client, &theirs, &ours) })?;
         }
-        let ToClient::Welcome { proof: given, limits, host } = hear(&mut channel, STEP)? else {
+        let ToClient::Welcome { proof: given, limits, host } = hear(&mut channel, STEP, &hurried)? else {
             return Err(ClientError::OutOfPlace("something else than `welcome`".to_owned()));
         };
         if let Some(token) = token {
@@ -134,7 +142,7 @@ impl Client {
                 return Err(ClientError::NotProved);
             }
         }
-        Ok(Client { channel, place: place.clone(), limits, host })
+        Ok(Client { channel, place: place.clone(), limits, host, hurried })
     }
 
     /// The server's host.
@@ -170,7 +178,7 @@ impl Client {
         let memory = memory::Reading::now();
         let mut channel = self.channel;
         channel.say(&ToServer::Test { plan: Box::new(plan.clone()) })?;
-        let (key, ports) = match hear(&mut channel, STEP)? {
+        let (key, ports) = match hear(&mut channel, STEP, &self.hurried)? {
             ToClient::Ready { key, ports } => (key, ports),
             _ => return Err(ClientError::OutOfPlace("something else than `ready`".to_owned())),
         };
@@ -185,16 +193,17 @@ impl Client {
                 if ports.len() != plan.flows as usize {
                     return Err(ClientError::OutOfPlace("another number of ports than flows".to_owned()));
                 }
-                let mut proving = Proving::open(to.ip(), &ports, key, &options, STEP)?;
-                let by = Instant::now() + STEP;
+                let mut proving = Proving::open(*to, &ports, key, &options, STEP)?;
+                let (began, mut hurried) = (Instant::now(), Hurried::default());
                 loop {
                     proving.work();
+                    let is_over = began.elapsed() >= STEP || hurried.is_over(&self.hurried);
                     match hear_maybe(&mut channel, Duration::from_millis(20))? {
                         Some(ToClient::Joined) => break,
                         Some(_) => {
                             return Err(ClientError::OutOfPlace("something else than `joined`".to_owned()));
                         }
-                        None if Instant::now() >= by => return Err(ChannelError::Silent(STEP).into()),
+                        None if is_over => return Err(ChannelError::Silent(began.elapsed()).into()),
                         None => {}
                     }
                 }
@@ -207,7 +216,7 @@ impl Client {
         if !plan.datagrams || is_each(plan.work) {
             // The server accepts one after the other; a busy host takes its time for thousands.
             let joins = JOINS + Duration::from_millis(5 * u64::from(plan.flows));
-            match hear(&mut channel, joins)? {
+            match hear(&mut channel, joins, &self.hurried)? {
                 ToClient::Joined => {}
                 _ => return Err(ClientError::OutOfPlace("something else than `joined`".to_owned())),
             }
@@ -257,8 +266,29 @@ fn hear_maybe(channel: &mut Channel, patience: Duration) -> Result<Option<FromSe
     }
 }
 
-fn hear(channel: &mut Channel, patience: Duration) -> Result<FromServer> {
-    hear_maybe(channel, patience)?.ok_or_else(|| ChannelError::Silent(patience).into())
+/// Waits for an answer, and not for long any more once the user wants the end.
+fn hear(channel: &mut Channel, patience: Duration, wants_end: &AtomicBool) -> Result<FromServer> {
+    let (began, mut hurried) = (Instant::now(), Hurried::default());
+    loop {
+        let is_over = began.elapsed() >= patience || hurried.is_over(wants_end);
+        if let Some(said) = hear_maybe(channel, LOOKS)? {
+            return Ok(said);
+        }
+        if is_over {
+            return Err(ChannelError::Silent(began.elapsed()).into());
+        }
+    }
+}
+
+/// Since when the user wants the end.
+#[derive(Debug, Default)]
+struct Hurried(Option<Instant>);
+
+impl Hurried {
+    /// Long enough to wait no longer.
+    fn is_over(&mut self, wants_end: &AtomicBool) -> bool {
+        wants_end.load(Relaxed) && self.0.get_or_insert_with(Instant::now).elapsed() >= HURRIES
+    }
 }
 
 /// A test whose connections are all there.
@@ -283,7 +313,7 @@ impl Prepared {
         let channel = &mut self.client.channel;
         let asked = Instant::now();
         channel.say(&ToServer::Start)?;
-        match hear(channel, STEP)? {
+        match hear(channel, STEP, &self.client.hurried)? {
             ToClient::Started => {}
             _ => return Err(ClientError::OutOfPlace("something else than `started`".to_owned())),
         }
@@ -326,7 +356,7 @@ impl Prepared {
             (Work::Each, Place::Host(to)) => {
                 let port = self.ports.first().ok_or_else(|| ClientError::OutOfPlace("no port".to_owned()))?;
                 let connecting = Connecting {
-                    to: SocketAddr::new(to.ip(), *port),
+                    to: at_port(*to, *port),
                     options: self.options.clone(),
                     request,
                     response,
@@ -384,7 +414,7 @@ impl Prepared {
         let plan = &self.test.plan;
         let opens = plan.work == Work::Open;
         let callers = self.callers();
-        let all: Vec<SocketAddr> = self.ports.iter().map(|port| SocketAddr::new(to.ip(), *port)).collect();
+        let all: Vec<SocketAddr> = self.ports.iter().map(|port| at_port(to, *port)).collect();
         if all.is_empty() {
             return Err(ClientError::OutOfPlace("no port".to_owned()));
         }
@@ -515,9 +545,9 @@ impl Running {
         self.flows.latency()
     }
 
-    /// Ends what has not ended, and gathers what both ends came to. Once `hurried` is set, by a user who wants the end now, a
-    /// server that cannot be reached any more is not waited for.
-    pub fn finish(self, hurried: &AtomicBool) -> Outcome {
+    /// Ends what has not ended, and gathers what both ends came to. Once a user wants the end now, a server that cannot be reached any
+    /// more, or says nothing, is not waited for.
+    pub fn finish(self) -> Outcome {
         let Running { mut client, test, mut flows, receives, results, mut error, apart, .. } = self;
         let stop = flows.stop.clone();
         let mut theirs = results;
@@ -534,15 +564,15 @@ impl Running {
             error = client.channel.say(&ToServer::Stop).err().map(ClientError::from);
         }
         let by = Instant::now() + SETTLES;
-        let said = Instant::now();
+        let (said, hurried) = (Instant::now(), Arc::clone(&client.hurried));
         while error.is_none() && theirs.is_none() {
             match hear_maybe(&mut client.channel, Duration::from_millis(50)) {
                 Ok(Some(ToClient::Results(results))) => theirs = Some(results),
                 Ok(Some(ToClient::Progress(_))) => {}
                 Ok(None)
                     if hurried.load(Relaxed)
-                        && said.elapsed() >= HURRIES
-                        && client.channel.is_unacknowledged() =>
+                        && (said.elapsed() >= DRAINS
+                            || said.elapsed() >= HURRIES && client.channel.is_unacknowledged()) =>
                 {
                     error = Some(ChannelError::Silent(said.elapsed()).into());
                 }

@@ -39,10 +39,16 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// One for each flow, at `own`. Only `from` may join.
-    pub fn open(own: IpAddr, from: IpAddr, flows: u32, key: Key, options: &Options) -> io::Result<Waiting> {
+    pub fn open(
+        own: SocketAddr,
+        from: IpAddr,
+        flows: u32,
+        key: Key,
+        options: &Options,
+    ) -> io::Result<Waiting> {
         let mut sockets = Vec::new();
         for _ in 0..flows {
-            let socket = socket::udp(SocketAddr::new(own, 0), options)
+            let socket = socket::udp(socket::at_port(own, 0), options)
                 .map_err(|error| io::Error::new(error.io().kind(), error))?;
             socket.set_nonblocking(true)?;
             sockets.push((socket, None, false));
@@ -111,7 +117,7 @@ pub(super) struct Proving {
 impl Proving {
     /// Joins each flow at its port.
     pub fn open(
-        to: IpAddr,
+        to: SocketAddr,
         ports: &[u16],
         key: Key,
         options: &Options,
@@ -120,7 +126,7 @@ impl Proving {
         let by = Instant::now() + patience;
         let mut sockets = Vec::new();
         for (flow, port) in (0..).zip(ports) {
-            let socket = socket::udp_towards(SocketAddr::new(to, *port), options)?;
+            let socket = socket::udp_towards(socket::at_port(to, *port), options)?;
             let cookie = loop {
                 // What was sent before may be refused now: the answer decides.
                 let _ = socket.send(&Joining::Join(key, flow).bytes());

@@ -9,7 +9,7 @@ use crate::socket::Options;
 use endpoint::native::{End, From as Sender, Limits, Plan, Reason, Work};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A server for as long as `with` lasts.
@@ -40,7 +40,7 @@ fn served<T>(options: ServerOptions, with: impl FnOnce(&Place, &dyn Fn() -> Stan
 }
 
 fn connect(place: &Place, token: Option<&[u8]>) -> Result<Client, ClientError> {
-    Client::connect(place, &Options::default(), token, "", Duration::from_secs(10))
+    Client::connect(place, &Options::default(), token, "", (Duration::from_secs(10), Arc::default()))
 }
 
 fn test(work: Work, datagrams: bool) -> Test {
@@ -76,7 +76,7 @@ fn run(client: Client, test: &Test) -> Outcome {
     while !running.look() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    running.finish(&AtomicBool::new(false))
+    running.finish()
 }
 
 const WORKS: [(Work, bool); 6] = [
@@ -285,7 +285,7 @@ fn a_server_that_ends_says_so() {
         while !running.look() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        match running.finish(&AtomicBool::new(false)).error {
+        match running.finish().error {
             Some(ClientError::Refused(refused)) => assert_eq!(refused.reason, Reason::Ending),
             other => panic!("{other:?}"),
         }

@@ -266,7 +266,7 @@ impl Session {
                 response.data_port
             ))));
         };
-        let legacy = self.client.is_legacy();
+        let (legacy, server) = (self.client.is_legacy(), self.server);
         pause(test.wait, stop);
         let (progress, latency, ends) = (Progress::new(), Latency::new(), Stop::new());
         let before = test.measure_cpu.then(Reading::now);
@@ -277,7 +277,10 @@ impl Session {
                 watch::every(scope, each, &ends, move || look(moment(progress, began.elapsed(), false)));
             }
             // A thread of its own, which may be kept to a processor.
-            let to = local::Towards { at: SocketAddr::new(to, port), legacy };
+            // A link-local address needs its scope.
+            let at =
+                test.data_to.map_or(crate::socket::at_port(server, port), |to| SocketAddr::new(to, port));
+            let to = local::Towards { at, legacy };
             let phase = scope.spawn(move || local::run(test, to, udp, stop, progress, latency)).join();
             ends.set();
             phase.unwrap_or_else(|_| Err(io::Error::other("the data phase broke")))

@@ -23,6 +23,7 @@ use parts::{Part, Parts};
 use report::{Code, EndpointInterval, Report, Resolved, units};
 use snapshot::{Snapshot, Title};
 use spec::{Endpoint, EndpointTest, Kind as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The server answers within this, or is not there.
@@ -126,7 +127,8 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
 
 impl Bench<'_> {
     fn connect(&self, parts: &Parts) -> Result<Client> {
-        Ok(Client::connect(&self.place, &parts.own, self.token.as_deref(), &self.run, PATIENCE)?)
+        let until = (PATIENCE, Arc::clone(&self.session.stop));
+        Ok(Client::connect(&self.place, &parts.own, self.token.as_deref(), &self.run, until)?)
     }
 
     /// All repetitions; and of transactions under load those by themselves.
@@ -202,7 +204,7 @@ impl Bench<'_> {
         let outcomes = std::thread::scope(|scope| {
             let ending: Vec<_> = running
                 .into_iter()
-                .map(|(part, running)| (part, scope.spawn(move || running.finish(&self.session.stop))))
+                .map(|(part, running)| (part, scope.spawn(move || running.finish())))
                 .collect();
             let join = |(part, thread): (&Part, std::thread::ScopedJoinHandle<'_, Outcome>)| {
                 let outcome = thread

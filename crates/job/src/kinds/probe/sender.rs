@@ -7,7 +7,7 @@ use crate::transport::{Transport, transport};
 use anyhow::{Context, Result, bail};
 use flow::export::{Message, Session, Settings, Status};
 use report::Collector;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -117,7 +117,7 @@ enum Way {
 impl Way {
     fn open(name: &str, settings: &Settings) -> Result<Way> {
         let (transport, place) = transport(name);
-        let found = place.to_socket_addrs().with_context(|| {
+        let found = ::transport::socket::lookup(place).with_context(|| {
             format!("{name} is no collector: give HOST:PORT, such as 192.0.2.1:2055, [2001:db8::1]:4739 or tcp://192.0.2.1:4739")
         })?;
         let Some(to) = found.into_iter().next() else { bail!("{name} has no address") };

@@ -217,7 +217,7 @@ impl Client {
         let [here, there] = self.ends()?;
         let options = Options { defer_accept: plan.request > 0, ..own.clone() };
         let listen = || {
-            socket::listen(SocketAddr::new(here.ip(), 0), &options, BACKLOG)
+            socket::listen(socket::at_port(here, 0), &options, BACKLOG)
                 .map_err(|error| io::Error::new(error.io().kind(), error))
         };
         if plan.work == Work::Each && !are_many(None, plan.flows as usize) {
@@ -262,7 +262,7 @@ impl Client {
 
     fn join(&mut self, plan: &Plan, key: Key, own: &Options) -> Result<Vec<OwnedFd>, Unprepared> {
         let [here, there] = self.ends()?;
-        let mut waiting = Waiting::open(here.ip(), there.ip(), plan.flows, key, own)?;
+        let mut waiting = Waiting::open(here, there.ip(), plan.flows, key, own)?;
         self.say(ToClient::Ready { key: hex::encode(&key), ports: waiting.ports() })?;
         wait_for(&mut self.channel, JOINS, || {
             waiting.work().map(|all| if all { Joined::All } else { Joined::NoMore })

@@ -2,9 +2,13 @@
 
 use super::*;
 use crate::native::FromServer;
+use crate::native::channel::ChannelError;
 use crate::native::results::{Host, Sample};
 use endpoint::native::{Preamble, ToClient, ToServer, VERSION, frame};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Reads a message. None: the other end closed.
 fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
@@ -110,8 +114,8 @@ fn said_by_server() -> Vec<FromServer> {
     ]
 }
 
-/// A server that says so many of these, then a lie, and goes.
-fn lies(listener: &TcpListener, said: usize, lie: &[u8]) {
+/// A server that says so many of these, then a lie; it goes when its connections are dropped.
+fn lies(listener: &TcpListener, said: usize, lie: &[u8]) -> Vec<TcpStream> {
     let (mut stream, _) = listener.accept().expect("a client");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
     let mut preamble = [0; 9];
@@ -123,11 +127,13 @@ fn lies(listener: &TcpListener, said: usize, lie: &[u8]) {
             message(&mut stream);
         }
         if number == 3 {
-            data.extend((0..2).filter_map(|_| listener.accept().ok()));
+            data.extend((0..2).filter_map(|_| listener.accept().ok()).map(|(stream, _)| stream));
         }
         let _ = stream.write_all(&frame(says));
     }
     let _ = stream.write_all(lie);
+    data.push(stream);
+    data
 }
 
 #[test]
@@ -139,7 +145,7 @@ fn a_server_that_vanishes_or_lies_at_any_step_is_told_of_without_a_wait() {
             let place = Place::Host(listener.local_addr().expect("an address"));
             let began = Instant::now();
             let error = std::thread::scope(|scope| {
-                scope.spawn(|| lies(&listener, said, lie));
+                scope.spawn(|| drop(lies(&listener, said, lie)));
                 let mut long = test(Work::Exchange, false);
                 long.plan.duration_ns = 60_000_000_000;
                 let done = connect(&place, None)
@@ -151,7 +157,7 @@ fn a_server_that_vanishes_or_lies_at_any_step_is_told_of_without_a_wait() {
                         while !running.look() {
                             std::thread::sleep(Duration::from_millis(2));
                         }
-                        running.finish(&AtomicBool::new(false)).error.expect("an error")
+                        running.finish().error.expect("an error")
                     }
                 }
             });
@@ -161,5 +167,40 @@ fn a_server_that_vanishes_or_lies_at_any_step_is_told_of_without_a_wait() {
                 "{said} {lie:?}: {said_so}"
             );
         }
+    }
+}
+
+/// A server that is stopped (SIGSTOP): its host acknowledges, and nothing is said.
+#[test]
+fn a_server_that_says_nothing_is_not_waited_for_once_the_user_wants_the_end() {
+    for said in 2..=said_by_server().len() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let place = Place::Host(listener.local_addr().expect("an address"));
+        let wants_end = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| lies(&listener, said, b""));
+            let until = (Duration::from_secs(10), Arc::clone(&wants_end));
+            let client = Client::connect(&place, &Options::default(), None, "", until).expect("connects");
+            // Its connections stay open for as long as this handle is there.
+            let _server = server;
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(200));
+                wants_end.store(true, Relaxed);
+            });
+            let mut long = test(Work::Exchange, false);
+            long.plan.duration_ns = 60_000_000_000;
+            let error = match client.prepare(&long).and_then(|prepared| prepared.start()) {
+                Err(error) => error,
+                Ok(mut running) => {
+                    while !running.look() && !wants_end.load(Relaxed) {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    running.stop();
+                    running.finish().error.expect("an error")
+                }
+            };
+            let ClientError::Channel(ChannelError::Silent(silent)) = error else { panic!("{said}: {error}") };
+            assert!(silent < Duration::from_secs(5), "{said}: {silent:?}");
+        });
     }
 }
