@@ -342,7 +342,6 @@ def live(
     retries: str | float | None = None,
     until_gap: bool | None = None,
     skip_corrupt: bool | None = None,
-    no_real_time: bool | None = None,
     write: _Path | None = None,
     yes_disrupt: str | Sequence[str] | None = None,
     program: Program | None = None,
