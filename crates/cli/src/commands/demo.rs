@@ -107,14 +107,7 @@ pub fn run(args: Demo) -> Result<u8> {
         "replay: preloaded, looped with new addresses each time, at {rate} for {}",
         units::time(args.duration.as_nanos() as u64)
     ));
-    let output = Output {
-        json: args.json,
-        report: Some(args.report.clone()),
-        quiet: args.quiet,
-        verbose: args.verbose,
-        gauges: args.gauges.clone(),
-        ..Output::default()
-    };
+    let output = output(&args);
     let replayed = Settings {
         pace: Pace {
             rate: Some(rate),
@@ -149,6 +142,18 @@ pub fn run(args: Demo) -> Result<u8> {
         print(&format!("\n{}\n", account.said()))?;
     }
     Ok(status)
+}
+
+/// Where the result goes.
+fn output(args: &Demo) -> Output {
+    Output {
+        json: args.json,
+        report: Some(args.report.clone()),
+        quiet: args.quiet,
+        verbose: args.verbose,
+        gauges: args.gauges.clone(),
+        ..Output::default()
+    }
 }
 
 /// Where frames leave, and where they are measured.
