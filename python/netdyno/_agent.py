@@ -309,7 +309,12 @@ class Agent:
                 self._to.write(json.dumps(line).encode() + b"\n")
                 self._to.flush()
                 return told.result(_HELLO)
-            except (OSError, ValueError, TimeoutError, _FutureTimeout):
+            except (TimeoutError, _FutureTimeout):
+                # An answer that comes later starts no exchange beside what others write by then.
+                with self._lock:
+                    self._clock = None
+                raise AgentLost(f"{self._name} did not tell the time within {_HELLO:.0f} s") from None
+            except (OSError, ValueError):
                 raise self._lost() from None
             except KeyboardInterrupt:
                 # Nobody else writes before that thread has done.

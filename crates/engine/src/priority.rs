@@ -78,6 +78,14 @@ impl Priority {
     }
 }
 
+/// Makes the calling thread one like everybody else's again, where it is a real-time task.
+pub fn give_up() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // Lowering oneself is always permitted.
+    // SAFETY: a pointer to an initialised value that outlives the call; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
+}
+
 /// What the calling thread has.
 fn had() -> Had {
     if is_real_time() { Had::RealTime } else { Had::Ordinary }
@@ -142,6 +150,8 @@ mod tests {
             assert!(is_real_time());
             assert_eq!((Priority::AsNeeded.needed(), Priority::RealTime.take()), (None, Had::RealTime));
             assert_eq!(policy(), libc::SCHED_FIFO);
+            give_up();
+            assert_eq!((policy(), is_real_time()), (libc::SCHED_OTHER, false));
         })
         .join()
         .expect("a thread");

@@ -25,6 +25,8 @@ const ENOUGH: (usize, Duration) = (300, Duration::from_millis(40));
 const BUDGET: Duration = Duration::from_millis(300);
 /// All end by then.
 const LAST: Duration = Duration::from_secs(2);
+/// Between the look at an answer's time and that at the clock which it is held to lies reading the answer; a step of less is not seen.
+const SLACK_NS: i64 = 1_000_000;
 /// An answer is awaited so long without sleeping.
 const AWAKE: Duration = Duration::from_micros(300);
 /// Steps in which the agent is left alone before the next one, so that it has come back to its pipe: the best step differs by build.
@@ -156,7 +158,7 @@ fn exchange(lines: &mut Lines, to: &OwnedFd, name: &str) -> rustix::io::Result<O
         let line = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"clock\",\"params\":{{\"t1\":{number}}}}}\n"
         );
-        let t1 = tai();
+        let (monotonic, t1) = (clocks::monotonic(), tai());
         // Far less than a pipe takes at once, and nobody else writes meanwhile: all or nothing.
         match write(to, line.as_bytes()) {
             Ok(_) => {}
@@ -170,8 +172,12 @@ fn exchange(lines: &mut Lines, to: &OwnedFd, name: &str) -> rustix::io::Result<O
         let Some(Answer { t2, t3, t4 }) = lines.answer(&id, began + LAST)? else { break };
         let round_trip = (t4.saturating_sub(t1)).saturating_sub(t3.saturating_sub(t2));
         let exchanges = best.as_ref().map_or(0, |best| best.exchanges) + 1;
-        // A clock that was set in between tells nothing.
-        if round_trip < 0 || t4 < t1 || t3 < t2 {
+        // A clock that was set in between tells nothing: its time went on otherwise than that which nobody sets, by more than it is slewed.
+        let lasted = i64::try_from(clocks::monotonic().saturating_sub(monotonic)).unwrap_or(i64::MAX);
+        let took = t4.saturating_sub(t1);
+        // The clock is read before the times that it is held to, and after.
+        let set = took > lasted + lasted / 1000 || lasted - took > SLACK_NS;
+        if set || round_trip < 0 || t3 < t2 {
             continue;
         }
         let ahead = t2.saturating_sub(t1).saturating_add(t3.saturating_sub(t4)).div_euclid(2);
@@ -201,10 +207,11 @@ pub(crate) fn exchange_clocks<'p>(
         return Err(PyValueError::new_err("a name of letters and digits"));
     }
     let failed = |error: Errno| PyOSError::new_err((error.raw_os_error(), error.to_string()));
+    // While the interpreter is held: nobody closes them meanwhile, upon which their numbers could be another file's.
+    let (to, from) =
+        (reopened(to, OFlags::WRONLY).map_err(failed)?, reopened(from_, OFlags::RDONLY).map_err(failed)?);
     let (found, others) = py
         .detach(|| {
-            let to = reopened(to, OFlags::WRONLY)?;
-            let from = reopened(from_, OFlags::RDONLY)?;
             let mut lines = Lines { from, part: 0, others: rest, piece: vec![0; PIECE].into_boxed_slice() };
             lines.taken("");
             let found = exchange(&mut lines, &to, name);

@@ -31,6 +31,8 @@ const IDLE_NS: u64 = 4_000;
 const WORK_PER_REST: u64 = 12;
 /// It rests so long at a time. What a rest takes longer, because the machine wakes threads late, goes to its credit.
 pub const REST_NS: u64 = 80_000;
+/// So many runs of a program that waits take about as long as a thread works for such a rest.
+const RUNS_PER_REST: u32 = 256;
 /// However late threads are woken, sleeps end no more than so many of the first margins before a frame: what is later is
 /// the machine's, and reported as lateness.
 const MOST_MARGINS: u64 = 8;
@@ -98,6 +100,14 @@ impl Calls {
         }
     }
 
+    /// The same for a thread that has become a real-time task because others want its core, and was tried as such: it rests, and sleeps in
+    /// shorter gaps.
+    pub fn going_first(mut self) -> Calls {
+        self.owed.get_or_insert(0);
+        self.goes_first = true;
+        self
+    }
+
     /// The thread has become a real-time task because others want its core: it rests from now on, and sleeps in shorter gaps. How
     /// late it was woken among those others says nothing of how late it is woken before them, which it learns. `sleeps`: if sleeping may
     /// be worth it at all.
@@ -106,6 +116,13 @@ impl Calls {
         let margin = self.margin.map_or(FIRST_MARGIN, |margin| margin.min(FIRST_MARGIN));
         (self.margin, self.least) = (sleeps.then_some(margin), margin);
         self.goes_first = true;
+    }
+
+    /// How often a call runs the program that waits for the start, some microseconds each: briefly, or, of a thread that rests after
+    /// each call, as long as otherwise, so that the start seldom falls into a rest.
+    pub fn before_the_start(&self) -> u32 {
+        let few = FEW * self.batch;
+        if self.rests() { few.max(RUNS_PER_REST) } else { few }
     }
 
     /// Must the thread rest?

@@ -201,7 +201,7 @@ fn call_after_call(
     let (tried, goes_first) = if worth_sleeping { wake_ups(priority, worked) } else { (None, false) };
     let mut calls = Calls::new(compiled.batch, tried.map(|(_, margin)| margin), rests);
     if goes_first {
-        calls.goes_first_now(true);
+        calls = calls.going_first();
     }
     let mut kept = Waits { wake_up_p99_ns: tried.map(|(p99, _)| p99), slept: 0 };
     let (mut begun, mut stalls) = (false, 0);
@@ -215,9 +215,9 @@ fn call_after_call(
                 std::thread::sleep(LOOK);
             } else {
                 // It is to be running when its start comes. Short, so that nobody waits for it long.
-                run(calls::FEW * compiled.batch)?;
+                run(calls.before_the_start())?;
                 // Each call has a page pool, with one of the kernel's 65,534 numbers for it, which is free again when RCU's callbacks have
-                // run: where real-time tasks have all cores, they do not, and a second of calls like this takes all numbers (ENOSPC).
+                // run: where real-time tasks have all cores, they do not, and a second of short calls takes all numbers (ENOSPC).
                 if calls.rests() {
                     clock::sleep_until(clock::now() + calls::REST_NS);
                 }
@@ -286,14 +286,16 @@ fn wake_ups(priority: Priority, worked: &mut Worked) -> (Option<(u64, u64)>, boo
     let before = clock::thread_waited();
     let mut late = clock::wake_ups(TRIES, TRY_FOR);
     let others = before.zip(clock::thread_waited()).is_some_and(|(before, now)| now - before > TAKEN_NS);
+    let mut goes_first = false;
     if others && priority == Priority::AsNeeded && late.iter().any(|late| *late > TAKEN_NS) {
         worked.taken += 1;
         if let Some(had) = priority.needed_there() {
             worked.had = had;
+            goes_first = had == Had::RealTime;
             late = clock::wake_ups(TRIES, TRY_FOR);
         }
     }
-    (calls::margin(&mut late), worked.had == Had::RealTime && priority == Priority::AsNeeded)
+    (calls::margin(&mut late), goes_first)
 }
 
 /// When the next frame is due, from the start.

@@ -377,7 +377,7 @@ fn live_frames_at_a_low_rate_go_before_others_and_leave_them_the_gaps() {
     drop(others);
     let result = &report["result"];
     assert_eq!(number(&result["tx"]["frames"]), 4_000, "{result}");
-    // Half a millisecond lies between a core's frames, and real-time tasks are woken within microseconds of their times: spun through, those
+    // A millisecond lies between a core's frames, and real-time tasks are woken within microseconds of their times: spun through, those
     // gaps took twelve thirteenths of all CPUs from whoever else was there, who had no other.
     assert_eq!(result["pacing"]["priority"], "real-time", "{result}");
     assert_eq!(result["pacing"]["waiting"], "slept", "{result}");

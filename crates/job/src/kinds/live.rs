@@ -77,7 +77,7 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     let mut panel = passive::panel(session, title, &report, std::slice::from_ref(&place), Names::unknown(0))?;
     let mut held_up = HeldUp::of(priority(args));
     let mut look = |at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]| {
-        held_up.look(clock::thread_waited());
+        held_up.look(clock::thread_waited(), (at_ns, clock::thread_cpu()));
         panel.show(snapshot(at_ns, traffic, plays), None);
     };
     session.meet()?;
@@ -100,8 +100,8 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
-/// Before whom it goes: clients that wait as long as they did before ordinary tasks, as soon as these hold it up. Who plays as fast as it
-/// goes may need its CPU always, and goes before nobody.
+/// Before whom it goes: clients that wait as long as they did before ordinary tasks, as soon as these hold it up, unless it
+/// turns out to need its CPU always. Who plays as fast as it goes does, and goes before nobody.
 fn priority(args: &Live) -> Priority {
     match args.no_real_time || args.timing == Timing::Fast {
         true => Priority::Ordinary,
