@@ -112,6 +112,8 @@ pub struct Exporter {
     data: u32,
     flows: u32,
     counted: [u64; 2],
+    /// Of the flows in the message the earliest one's first packet, and when the last of them was added.
+    reach_ns: Option<[u64; 2]>,
     sequence: u32,
     /// Templates go with the messages; else they are sent otherwise.
     tells_templates: bool,
@@ -167,6 +169,7 @@ impl Exporter {
             data: 0,
             flows: 0,
             counted: [0; 2],
+            reach_ns: None,
             sequence: 0,
             tells_templates: true,
             since: None,
@@ -212,6 +215,10 @@ impl Exporter {
             self.counters.untimely += 1;
             return;
         }
+        // Those that are in the message go before they are out of reach.
+        if self.reach_ns.is_some_and(|[earliest, _]| self.is_beyond(earliest, now_ns)) {
+            self.flush(now_ns, send);
+        }
         if self.settings.version == Version::V5 {
             return self.add_v5(over, now_ns, send);
         }
@@ -226,21 +233,28 @@ impl Exporter {
         }
         self.count += 1;
         self.data += 1;
-        self.wrote(over);
+        self.wrote(over, now_ns);
     }
 
     /// Times that are given by `sysUpTime` are those of 2^32 ms before the message, and none before the exporter began. IPFIX says
     /// what they count from in the record itself.
     fn is_untimely(&self, over: &Over, now_ns: u64) -> bool {
-        let by_uptime = match self.settings.version {
+        let [first, _] = over.flow.times_ns;
+        self.has_uptime() && first < self.settings.context.began_ns || self.is_beyond(first, now_ns)
+    }
+
+    fn has_uptime(&self) -> bool {
+        match self.settings.version {
             Version::V5 => true,
             Version::V9 => self.templates.first().is_some_and(Template::has_uptime),
             Version::Ipfix => false,
-        };
-        let [first, _] = over.flow.times_ns;
-        by_uptime
-            && (first < self.settings.context.began_ns
-                || self.message_ms(now_ns).saturating_sub(first / 1_000_000) > u64::from(u32::MAX))
+        }
+    }
+
+    /// Whether a message of this time cannot say when this was, because it is too long ago.
+    fn is_beyond(&self, first_ns: u64, now_ns: u64) -> bool {
+        self.has_uptime()
+            && self.message_ms(now_ns).saturating_sub(first_ns / 1_000_000) > u64::from(u32::MAX)
     }
 
     /// The time of a message, in milliseconds since 1970. A message of v9 has but seconds, beside an uptime to the millisecond: if both
@@ -254,7 +268,9 @@ impl Exporter {
         }
     }
 
-    fn wrote(&mut self, over: &Over) {
+    fn wrote(&mut self, over: &Over, now_ns: u64) {
+        let [first, _] = over.flow.times_ns;
+        self.reach_ns = Some([self.reach_ns.map_or(first, |[earliest, _]| earliest.min(first)), now_ns]);
         self.flows += 1;
         self.counted[0] += over.flow.packets;
         self.counted[1] += over.flow.octets;
@@ -415,6 +431,11 @@ impl Exporter {
 
     fn finish(&mut self, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         self.close_set();
+        // One that waited so long has the time of its last flow, which could say all times: by a later one they would be 49.7 days off.
+        let now_ns = match self.reach_ns.take() {
+            Some([earliest, added]) if self.is_beyond(earliest, now_ns) => added,
+            _ => now_ns,
+        };
         let now_ms = self.message_ms(now_ns);
         let seconds = (now_ms / 1000) as u32;
         let uptime = now_ms.wrapping_sub(self.settings.context.began_ns / 1_000_000) as u32;
@@ -504,7 +525,7 @@ impl Exporter {
         // Autonomous systems and prefix lengths: not known where packets are only seen.
         out.extend([0; 8]);
         self.count += 1;
-        self.wrote(over);
+        self.wrote(over, now_ns);
     }
 }
 

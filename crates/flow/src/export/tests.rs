@@ -237,6 +237,63 @@ proptest! {
     }
 }
 
+/// The first packets of the flows in a message of v5 or v9 by [`BY_UPTIME`], as who adds message and uptime has them: in milliseconds since
+/// 1970.
+fn firsts(version: Version, message: &[u8]) -> Vec<u64> {
+    let word = |at: usize| u32::from_be_bytes(message[at..at + 4].try_into().expect("four bytes"));
+    let fields = Exporter::new(Settings { template: BY_UPTIME.to_owned(), ..settings(version) })
+        .expect("a template")
+        .templates[0]
+        .fields
+        .clone();
+    let bytes = |fields: &[Field]| fields.iter().map(|field| usize::from(field.length)).sum::<usize>();
+    let (head, each, place) = match version {
+        Version::V5 => (24, 48, 24),
+        _ => {
+            let place = fields.iter().position(|field| field.number.id == 22).expect("in the template");
+            (24, bytes(&fields), bytes(&fields[..place]))
+        }
+    };
+    let count = usize::from(u16::from_be_bytes([message[2], message[3]]));
+    let of = |which| {
+        u64::from(word(8)) * 1000 - u64::from(word(4).wrapping_sub(word(head + each * which + place)))
+    };
+    (0..count).map(of).collect()
+}
+
+proptest! {
+    /// However long a message waits until it is full or asked for, the times in it are the flows'.
+    #[test]
+    fn times_of_a_message_that_waits_are_the_flows(
+        steps in proptest::collection::vec((0u64..20 * 86_400, 0u64..60 * 86_400, 0u8..4), 1..60),
+        waits in 0u64..60 * 86_400,
+        which in 0usize..2,
+    ) {
+        let version = [Version::V5, Version::V9][which];
+        let base = settings(version);
+        let began_ns = NOW - 70 * DAY;
+        let context = Context { began_ns, ..base.context };
+        let mut exporter = Exporter::new(Settings { template: BY_UPTIME.to_owned(), context, ..base })
+            .expect("a template")
+            .without_templates();
+        let (mut said, mut wanted, mut now_ns) = (Vec::new(), Vec::new(), NOW);
+        let mut keep = |message: Message<'_>| said.extend(firsts(version, message.bytes));
+        for (later, age, flush) in steps {
+            now_ns += later * SECOND;
+            let first = now_ns - age * SECOND;
+            if age * 1000 <= u64::from(u32::MAX) {
+                wanted.push(first / 1_000_000);
+            }
+            exporter.add(&at(first, now_ns), now_ns, &mut keep);
+            if flush == 0 {
+                exporter.flush(now_ns, &mut keep);
+            }
+        }
+        exporter.flush(now_ns + waits * SECOND, &mut keep);
+        prop_assert_eq!(said, wanted);
+    }
+}
+
 #[test]
 fn the_time_that_others_count_from_is_known_by_its_name() {
     assert_eq!(element::of_name("systemInitTimeMilliseconds").map(|element| element.number.id), Some(160));
