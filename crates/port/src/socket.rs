@@ -102,7 +102,17 @@ pub fn filter(socket: &OwnedFd, steps: &[crate::filter::Step]) -> io::Result<()>
     attach(socket, &steps.iter().map(step).collect::<Vec<_>>())
 }
 
-fn attach(socket: &OwnedFd, filter: &[libc::sock_filter]) -> io::Result<()> {
+/// Has it receive nothing more: what arrives from now on is dropped, what waits in it can still be read. The kernel counts the former among
+/// its [drops](receive_drops).
+///
+/// # Errors
+/// What `setsockopt` answers: ENOMEM.
+pub fn receive_no_more(socket: impl AsFd) -> io::Result<()> {
+    let nothing = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+    attach(socket, &[nothing])
+}
+
+fn attach(socket: impl AsFd, filter: &[libc::sock_filter]) -> io::Result<()> {
     // The kernel copies the instructions during the call; it does not write to them.
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
@@ -165,14 +175,6 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     // SAFETY: the kernel writes an int to a live one.
     let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(u64::try_from(bytes).unwrap_or(0)) }
-}
-
-/// Bytes that a socket's receive buffer holds, with what the kernel adds to each datagram.
-///
-/// # Errors
-/// What `getsockopt` answers.
-pub fn receive_held(socket: impl AsFd) -> io::Result<u64> {
-    Ok(memory(socket)?[HELD].into())
 }
 
 /// How full a socket's receive buffer is, from 0 to 1.

@@ -182,6 +182,8 @@ impl Connections {
         let past = self.past.values().chain([&self.others]).map(|came| came.counters);
         let new = self.callers.values().filter(|caller| !self.past.contains_key(&caller.from)).count();
         self.receiver.done.standing.exporters = (self.past.len() + new) as u64;
+        // What connections go on to send for a second at most counts, and so does its time.
+        self.receiver.ends();
         self.receiver.tell(live.chain(past), 0, quiet)
     }
 

@@ -27,7 +27,7 @@ const TOGETHER: usize = 32;
 /// Rows that are handed to the writers together.
 const ROWS: usize = 1024;
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// What is in the sockets at the end is taken for so long at most.
+/// What waits in the sockets at the end is taken for so long at most.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Binds a socket that shares its port with those of other receivers, if they are `ours`: see [`Sharing`].
@@ -160,6 +160,10 @@ pub struct Receiver {
     rows: Vec<Row>,
     pub room: Room,
     over: Arc<AtomicBool>,
+    /// When it was first seen that it is over.
+    ended: Option<Instant>,
+    /// What is read had come before that: its time is not the reader's.
+    late: bool,
     told: Arc<Mutex<Standing>>,
     pub done: Done,
     /// When something came last, in nanoseconds since 1970: what is written has it.
@@ -196,9 +200,18 @@ impl Receiver {
         self.done.standing.messages += 1;
         self.done.standing.bytes += message.len() as u64;
         self.done.first.get_or_insert(self.now);
-        if !self.over.load(Relaxed) {
+        if !self.late {
             self.done.last = Some(self.now);
         }
+    }
+
+    /// Whether it is over, which is seen for the first time now: [`tell`](Receiver::tell) goes by it.
+    pub fn ends(&mut self) -> bool {
+        if self.ended.is_some() || !self.over.load(Relaxed) {
+            return false;
+        }
+        self.ended = Some(Instant::now());
+        true
     }
 
     /// Whether fields without a column are wanted.
@@ -225,8 +238,7 @@ impl Receiver {
         }
         standing.dropped = dropped;
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *standing;
-        let too_long = || self.done.last.is_none_or(|last| last.elapsed() > LONGEST);
-        self.over.load(Relaxed) && (quiet || too_long())
+        self.ended.is_some_and(|ended| quiet || ended.elapsed() > LONGEST)
     }
 
     fn hand_over(&mut self) {
@@ -249,7 +261,8 @@ pub fn start(
     let (over, told) = (Arc::clone(over), Arc::clone(&standing));
     let (rows, room) = (Vec::new(), Room::of(ROOM));
     let (done, now_ns, age_ns, now) = (Done::default(), 0, clocks::monotonic(), Instant::now());
-    let receiver = Receiver { queues, rows, room, over, told, done, now_ns, age_ns, now };
+    let (ended, late) = (None, false);
+    let receiver = Receiver { queues, rows, room, over, ended, late, told, done, now_ns, age_ns, now };
     let thread = std::thread::Builder::new().name("collect".to_owned()).spawn(move || work(receiver))?;
     Ok(Running { standing, thread })
 }
@@ -278,12 +291,26 @@ impl Running {
     }
 }
 
-/// Receives datagrams.
+/// Receives datagrams: those that have arrived when it is over, and none that arrive later, because exporters go on.
 pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
     let mut exporters = Exporters::new();
     let mut datagrams = Datagrams::new(TOGETHER);
     let (mut left, mut told) = (0, Instant::now());
+    // Messages that had no room until it was over: what is refused after that the kernel counts, too.
+    let mut dropped = None;
     loop {
+        if receiver.ends() {
+            dropped = Some(port::socket::receive_drops(socket).unwrap_or(0));
+            if let Err(error) = port::socket::receive_no_more(socket) {
+                receiver.done.fault =
+                    Some(format!("what arrived by the end cannot be told from what came later: {error}"));
+                receiver.tell(exporters.counters(), dropped.unwrap_or(0), true);
+                break;
+            }
+            receiver.late = true;
+            // There is nothing to wait for any more.
+            let _ = socket.set_nonblocking(true);
+        }
         let got = datagrams.receive(socket);
         let quiet =
             matches!(&got, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
@@ -296,14 +323,13 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
                 exporters.look(clocks::monotonic(), &mut receiver.room);
                 receiver.done.standing.exporters = exporters.count();
                 receiver.done.standing.forgotten = exporters.forgotten();
-                let dropped = port::socket::receive_drops(socket).unwrap_or(0);
-                if receiver.tell(exporters.counters(), dropped, quiet) {
+                let drops = || port::socket::receive_drops(socket).unwrap_or(0);
+                if receiver.tell(exporters.counters(), dropped.unwrap_or_else(drops), quiet) {
                     // What there was no time for is lost here, too.
-                    let mut unread = if got.is_ok() { datagrams.iter().count() as u64 } else { 0 };
                     if !quiet {
-                        unread += left_behind(socket, &mut datagrams);
+                        let in_hand = if got.is_ok() { datagrams.iter().count() as u64 } else { 0 };
+                        receiver.done.standing.dropped += in_hand + left_behind(socket, &mut datagrams);
                     }
-                    receiver.done.standing.dropped += unread;
                     break;
                 }
             }
@@ -328,16 +354,14 @@ pub fn datagrams(socket: &UdpSocket, mut receiver: Receiver) -> Done {
     Done { exporters: exporters.done(), ..receiver.done }
 }
 
-/// Messages that still wait in a socket. No more are taken than it holds now: those that come meanwhile are not meant.
+/// Messages that still wait in a socket that takes no more.
 fn left_behind(socket: &UdpSocket, datagrams: &mut Datagrams) -> u64 {
-    // About what the kernel adds to each.
-    const OVERHEAD: u64 = 512;
-    let held = port::socket::receive_held(socket).unwrap_or(0);
-    let (mut count, mut bytes, by) = (0, 0, Instant::now() + LONGEST);
-    while bytes < held && Instant::now() < by && datagrams.receive(socket).is_ok() {
-        for (message, _) in datagrams.iter() {
-            count += 1;
-            bytes += message.len() as u64 + OVERHEAD;
+    let (mut count, by) = (0, Instant::now() + LONGEST);
+    while Instant::now() < by {
+        match datagrams.receive(socket) {
+            Ok(_) => count += datagrams.iter().count() as u64,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
         }
     }
     count
@@ -347,17 +371,81 @@ fn left_behind(socket: &UdpSocket, datagrams: &mut Datagrams) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn messages_that_still_wait_at_the_end_are_counted() {
+    /// A socket with some messages of several sizes in it, and where it is.
+    fn with_waiting(messages: usize) -> (UdpSocket, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         socket.set_read_timeout(Some(PATIENCE)).expect("set");
         let (to, from) = (socket.local_addr().expect("one"), UdpSocket::bind("127.0.0.1:0").expect("a port"));
-        for length in [1, 100, 1400].into_iter().cycle().take(60) {
+        for length in [1, 100, 1400].into_iter().cycle().take(messages) {
             from.send_to(&vec![0; length], to).expect("sent");
+        }
+        (socket, to)
+    }
+
+    /// One that sends a message each half millisecond, for five seconds at most; how many it sent before `over`, and in all.
+    fn sender(to: SocketAddr, over: &Arc<AtomicBool>, stop: &Arc<AtomicBool>) -> JoinHandle<(u64, u64)> {
+        let (over, stop) = (Arc::clone(over), Arc::clone(stop));
+        let from = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        std::thread::spawn(move || {
+            let (mut before, mut all, by) = (0, 0, Instant::now() + Duration::from_secs(5));
+            while !stop.load(Relaxed) && Instant::now() < by {
+                before += u64::from(!over.load(Relaxed));
+                from.send_to(&[0; 100], to).expect("sent");
+                all += 1;
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            (before, all)
+        })
+    }
+
+    #[test]
+    fn messages_that_still_wait_at_the_end_are_counted_and_no_later_ones() {
+        let (socket, to) = with_waiting(60);
+        port::socket::receive_no_more(&socket).expect("a filter");
+        let later = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        for _ in 0..20 {
+            later.send_to(&[0; 100], to).expect("sent");
         }
         let mut datagrams = Datagrams::new(TOGETHER);
         assert_eq!(left_behind(&socket, &mut datagrams), 60);
         assert_eq!(left_behind(&socket, &mut datagrams), 0);
+    }
+
+    #[test]
+    fn what_waits_at_the_end_is_read() {
+        let (socket, _) = with_waiting(60);
+        let over = Arc::new(AtomicBool::new(true));
+        let running = start(Vec::new(), &over, move |receiver| datagrams(&socket, receiver));
+        let done = running.expect("a thread").finish();
+        assert_eq!((done.standing.messages, done.standing.dropped, done.fault), (60, 0, None));
+    }
+
+    /// The kernel drops what it goes on to send, and that is nobody's loss.
+    #[test]
+    fn of_one_that_goes_on_to_send_nothing_is_lost_at_the_end_and_nothing_later_counts() {
+        let (socket, to) = with_waiting(0);
+        let [over, stop] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let sends = sender(to, &over, &stop);
+        let (drops, its_drops) = std::sync::mpsc::channel();
+        let running = start(Vec::new(), &over, move |receiver| {
+            let done = datagrams(&socket, receiver);
+            std::thread::sleep(Duration::from_millis(100));
+            drops.send(port::socket::receive_drops(&socket)).expect("heard");
+            done
+        });
+        let running = running.expect("a thread");
+        std::thread::sleep(Duration::from_millis(300));
+        over.store(true, Relaxed);
+        let done = running.finish();
+        stop.store(true, Relaxed);
+        let (before, all) = sends.join().expect("it sent");
+        assert!(its_drops.recv().expect("told").expect("drops") > 0, "it did not go on");
+        assert_eq!((done.standing.dropped, &done.fault), (0, &None));
+        let messages = done.standing.messages;
+        // Some may come while it is seen that it is over.
+        let late = (all - before) / 2;
+        assert!(messages >= before && messages <= before + late, "{messages} of {before} and {all}");
+        assert!(done.first < done.last);
     }
 
     #[test]
@@ -424,6 +512,8 @@ mod tests {
             receiver.came();
             receiver.pass(b"two");
             ends.store(true, Relaxed);
+            assert!(receiver.ends() && !receiver.ends());
+            receiver.late = true;
             let last = receiver.done.last;
             std::thread::sleep(Duration::from_millis(2));
             receiver.came();
