@@ -35,9 +35,15 @@ impl Session {
         Ok(Session { exporter, since: None, refused: false, refused_ns: None })
     }
 
-    /// The collector has had no templates yet.
-    pub fn is_new(&self) -> bool {
-        self.since.is_none() && self.exporter.settings.version != Version::V5
+    /// The collector may have had no templates yet: none were sent, or lately nobody listened.
+    pub fn is_new(&self, now_ns: u64) -> bool {
+        self.exporter.settings.version != Version::V5
+            && (self.since.is_none() || self.refused || self.is_unsure(now_ns))
+    }
+
+    /// Somebody may have begun to listen since it was said that nobody does, without a word.
+    fn is_unsure(&self, now_ns: u64) -> bool {
+        self.refused_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < SILENT_NS)
     }
 
     /// Templates are to go ahead of the next message.
@@ -47,11 +53,9 @@ impl Session {
             return settings.version != Version::V5;
         };
         let passed_ns = now_ns.saturating_sub(at_ns);
-        // Somebody may have begun to listen since, without a word.
-        let unsure = self.refused_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < SILENT_NS);
         self.refused
             || passed_ns >= settings.refresh_ns
-            || passed_ns >= LEAST_NS && (unsure || messages >= settings.refresh_messages)
+            || passed_ns >= LEAST_NS && (self.is_unsure(now_ns) || messages >= settings.refresh_messages)
     }
 
     /// The message that tells templates and how packets were selected, with the times of the message that it goes ahead of. It is

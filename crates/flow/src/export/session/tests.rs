@@ -166,3 +166,21 @@ fn a_collector_is_told_what_went_to_it() {
     // Once it is sent, the next message has the number behind them.
     assert_eq!((numbers, session.number(numbers), session.number(5)), (3, 0, 3));
 }
+
+#[test]
+fn a_collector_is_new_until_it_has_templates_that_nobody_refused() {
+    let mut session = Session::new(settings(Version::V9)).expect("the usual template");
+    let message = messages(Version::V9, &[1]).remove(0);
+    assert!(session.is_new(0));
+    send(&mut session, &message, 0);
+    assert!(!session.is_new(1));
+    // Nobody was there: who comes then has no templates, and for some time nobody says so.
+    session.was_refused(SECOND);
+    assert!(session.is_new(SECOND) && session.is_opening_due(SECOND));
+    send(&mut session, &message, SECOND);
+    assert!(session.is_new(SECOND + SILENT_NS - 1) && !session.is_new(SECOND + SILENT_NS));
+    // Version 5 has none.
+    let mut session = Session::new(settings(Version::V5)).expect("its layout");
+    session.was_refused(0);
+    assert!(!session.is_new(0));
+}

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// A host that refuses says it within this, or it is not known of which message.
 const ANSWERS: Duration = Duration::from_secs(1);
-/// After the first templates nothing is sent for so long: goflow2 reads datagrams by several workers, and drops the records that one
+/// After the first templates that somebody may read nothing is sent for so long: goflow2 reads datagrams by several workers, and drops the records that one
 /// of them reads before another one has read their template (up to 97 of 1,209 in trials).
 const TAKES_IN: Duration = Duration::from_millis(20);
 /// A message is tried so often: what is refused first may be one that went before it.
@@ -28,6 +28,8 @@ pub struct Datagrams {
     session: Session,
     began: Instant,
     last: Option<Last>,
+    /// When nothing was sent for a while after templates.
+    paused: Option<Instant>,
     /// The message with the session's number.
     numbered: Vec<u8>,
     pub collector: Collector,
@@ -55,7 +57,8 @@ enum Gone {
 impl Datagrams {
     pub fn new(socket: UdpSocket, session: Session, to: String) -> Datagrams {
         let collector = Collector { to, ..Collector::default() };
-        Datagrams { socket, session, began: Instant::now(), last: None, numbered: Vec::new(), collector }
+        let (last, paused, numbered) = (None, None, Vec::new());
+        Datagrams { socket, session, began: Instant::now(), last, paused, numbered, collector }
     }
 
     fn now_ns(&self) -> u64 {
@@ -83,14 +86,15 @@ impl Datagrams {
         for _ in 0..TRIES {
             // Once for each message: where nobody listens, what is said of the templates is heard by the message behind them.
             if !told && self.session.is_opening_due(self.now_ns()) {
-                let (mut opening, is_first) = (self.session.opening(bytes), self.session.is_new());
+                let is_first = self.session.is_new(self.now_ns());
+                let mut opening = self.session.opening(bytes);
                 self.session.put_next(&mut opening.bytes);
                 match self.push(&opening.bytes, None, tally) {
                     Gone::Refused => continue,
                     Gone::Sent => {
                         self.session.opened(&opening, self.now_ns());
                         if is_first {
-                            std::thread::sleep(TAKES_IN);
+                            self.pause(tally);
                         }
                     }
                     Gone::Failed => {}
@@ -111,6 +115,23 @@ impl Datagrams {
         // One that did not leave is a gap in the numbers, as one is that got lost.
         self.session.number(numbers);
         self.numbered = numbered;
+    }
+
+    /// Lets the collector take in its first templates, unless its host says meanwhile that nobody listens. Where that is not known for
+    /// long, it is once a second at most: other collectors wait as long.
+    fn pause(&mut self, tally: &mut Tally) {
+        if self.paused.is_some_and(|at| at.elapsed() < ANSWERS) {
+            return;
+        }
+        let began = Instant::now();
+        while began.elapsed() < TAKES_IN {
+            self.hear(tally);
+            if self.last.is_none() {
+                return;
+            }
+            std::thread::sleep(TAKES_IN / 20);
+        }
+        self.paused = Some(Instant::now());
     }
 
     fn push(&mut self, bytes: &[u8], message: Option<&Arc<Waiting>>, tally: &mut Tally) -> Gone {
@@ -168,5 +189,64 @@ impl Datagrams {
         self.hear(tally);
         self.settle(tally);
         self.collector
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flow::export::{LONGEST, Settings};
+    use flow::sampling::Flows;
+    use flow::template::{Context, Version, usual};
+
+    fn settings() -> Settings {
+        Settings {
+            version: Version::V9,
+            template: usual(Version::V9),
+            first_template: 257,
+            both_ways: false,
+            signed: false,
+            domain: 0,
+            longest: LONGEST,
+            refresh_messages: 20,
+            refresh_ns: 60_000_000_000,
+            context: Context {
+                began_ns: 0,
+                interfaces: [[1, 0], [0, 1]],
+                sampling: 1,
+                random: false,
+                flows: Flows::all(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_collector_that_starts_late_has_time_for_its_first_templates_and_none_is_waited_for_without_one() {
+        let gone = UdpSocket::bind("127.77.3.1:0").expect("a port");
+        let at = gone.local_addr().expect("an address");
+        drop(gone);
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        socket.connect(at).expect("connected");
+        let session = Session::new(settings()).expect("a template");
+        let (mut to, mut tally) = (Datagrams::new(socket, session, at.to_string()), Tally::default());
+        let message = Arc::new(Waiting::of_the_probe(vec![0; 24], 1));
+        // Its host refuses the templates at once.
+        for _ in 0..3 {
+            to.take(&message, &mut tally);
+            assert!(to.paused.is_none() && to.collector.refused_messages > 0);
+        }
+        let collector = UdpSocket::bind(at).expect("the same port");
+        let began = Instant::now();
+        to.take(&message, &mut tally);
+        assert!(began.elapsed() >= TAKES_IN && to.paused.is_some());
+        let paused = to.paused;
+        to.take(&message, &mut tally);
+        assert_eq!(to.paused, paused);
+        collector.set_read_timeout(Some(ANSWERS)).expect("set");
+        let mut buffer = [0; 2048];
+        let mut lengths = [0; 3].map(|_: usize| collector.recv(&mut buffer).expect("a message"));
+        assert!(lengths[0] > 24, "templates come first: {lengths:?}");
+        lengths[0] = 24;
+        assert_eq!(lengths, [24; 3]);
     }
 }
