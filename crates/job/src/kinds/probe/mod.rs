@@ -138,7 +138,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     fill(&mut report, &done);
     let count = args.count.as_deref().copied();
     passive::judge_count(&mut report, count, done.seen.frames, ("frames", came(args)));
-    judge(&mut report, &done, place.as_ref());
+    judge(&mut report, &done, (place.as_ref(), args.format));
     if place.is_none() && session.is_stopped() && done.is_whole && !done.is_read && duration.is_none() {
         let said = "stopped before all of the captures was read";
         report.result.verdict.fall_short(Code::Stopped, said);
@@ -176,10 +176,10 @@ fn limits(args: &Probe, exporter: &Exporter) -> Result<Limits> {
     let longest_ns = exporter.longest_ns();
     if limits.active_ns > longest_ns {
         bail!(
-            "`.active_timeout` {}: the times of these records reach {} at most: give a shorter one, or times since 1970 by `.template` \
-             (flowStartMilliseconds, flowEndMilliseconds)",
+            "`.active_timeout` {}: the times of these records reach {} at most: give a shorter one, or {}",
             report::units::time(limits.active_ns),
-            report::units::time(longest_ns)
+            report::units::time(longest_ns),
+            other_times(args.format)
         );
     }
     let each = if args.biflow { bytes_per_flow_both_ways(flows) } else { bytes_per_flow(flows) };
@@ -194,6 +194,17 @@ fn limits(args: &Probe, exporter: &Exporter) -> Result<Limits> {
         );
     }
     Ok(limits)
+}
+
+/// How records get times that reach further. The layout of version 5 is fixed.
+fn other_times(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::V5 => "`.format` ipfix",
+        ExportFormat::V9 => {
+            "`.format` ipfix, or times since 1970 by `.template` (flowStartMilliseconds, flowEndMilliseconds)"
+        }
+        ExportFormat::Ipfix => "times since 1970 by `.template` (flowStartMilliseconds, flowEndMilliseconds)",
+    }
 }
 
 fn rate(args: &Probe) -> Option<u32> {
@@ -387,7 +398,7 @@ fn add_up(seen: &Seen, exports: bool) -> Option<String> {
 }
 
 /// Was all of it metered and sent?
-fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
+fn judge(report: &mut Report, done: &meter::Done, (place, format): (Option<&Place>, ExportFormat)) {
     let seen = &done.seen;
     let counted = report::units::counted;
     let verdict = &mut report.result.verdict;
@@ -445,13 +456,7 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
             "{} were not exported: their times are before the exporter began, or longer ago than its uptime reaches back",
             counted(seen.untimely, "record")
         );
-        verdict.fall_short(
-            Code::RecordsUnsent,
-            (
-                said,
-                "`.format` ipfix, or times since 1970 by `.template` (flowStartMilliseconds, flowEndMilliseconds)",
-            ),
-        );
+        verdict.fall_short(Code::RecordsUnsent, (said, other_times(format)));
     }
     for (collector, times) in done.collectors.iter().filter_map(|one| Some((one, one.connections?))) {
         if times > 1 {
