@@ -139,6 +139,9 @@ struct Timeouts {
 /// What softflowd has for UDP and ICMP, for TCP's FIN and RST, and a week.
 const USUALLY: [u64; 3] = [300, 120, 604_800];
 
+/// Times since the start of the exporter tell flows of up to 2^31 ms, in seconds.
+const LONGEST_BY_UPTIME: u64 = (1 << 31) / 1000;
+
 fn timeouts(given: &[String]) -> Result<Timeouts> {
     let mut all = Timeouts::default();
     for one in given {
@@ -221,6 +224,16 @@ impl Softflowd {
         // Where times are of 1970 a century is as good; those since the start of the exporter reach 24 days.
         let by_uptime = format == ExportFormat::V5 || format == ExportFormat::V9 && times.is_none();
         let forever = if by_uptime { 24 * 86_400 } else { 3_153_600_000 };
+        if by_uptime && timeouts.life.is_some_and(|life| life > LONGEST_BY_UPTIME) {
+            let others = if format == ExportFormat::V5 { "-v 10" } else { "-A milli, or -v 10" };
+            let typed = self.timeouts.iter().rfind(|one| one.starts_with("maxlife="));
+            bail!(
+                "-t {}: times that count from the start, as those of -v {} do here, reach 24.8 days \
+                 ({LONGEST_BY_UPTIME} s) within a flow: give a shorter one, 0 for 24 days, or {others}",
+                units::printable(typed.map_or("maxlife", String::as_str)),
+                self.version
+            );
+        }
         Ok(Probe {
             on: on.clone(),
             // libpcap takes both.
@@ -268,6 +281,34 @@ pub fn run(args: &Softflowd) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_life_that_times_since_the_start_do_not_reach_is_refused_in_the_words_of_softflowd() {
+        use clap::Parser as _;
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            line: Softflowd,
+        }
+        let job = |line: &str| {
+            let line = format!("softflowd -r one.pcap -n 192.0.2.1:2055 {line}");
+            Line::try_parse_from(line.split(' ')).expect("options of softflowd").line.job()
+        };
+        for (line, remedies) in
+            [("-v 9 -t maxlife=30d", "or -A milli, or -v 10"), ("-v 5 -t maxlife=30d", "24 days, or -v 10")]
+        {
+            let said = job(line).err().expect("too long").to_string();
+            assert!(said.starts_with("-t maxlife=30d: ") && said.ends_with(remedies), "{said}");
+        }
+        for line in [
+            "-v 9 -A milli -t maxlife=30d",
+            "-v 10 -t maxlife=30d",
+            "-v 9 -t maxlife=2147483",
+            "-v 5 -t maxlife=0",
+        ] {
+            assert!(job(line).is_ok(), "{line}");
+        }
+    }
 
     #[test]
     fn times_are_read_as_softflowd_reads_them() {
