@@ -38,7 +38,8 @@ impl Place {
         } else if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
             crate::socket::lookup(text)?
         } else {
-            (text, PORT).to_socket_addrs()?.collect()
+            // A scope in brackets, `[fe80::1%eth0]`, is read by the resolver, which knows no brackets.
+            (bare, PORT).to_socket_addrs()?.collect()
         };
         let fits = |place: &SocketAddr| v6.is_none_or(|v6| place.is_ipv6() == v6);
         let family = match v6 {
@@ -208,6 +209,9 @@ mod tests {
         assert_eq!(found("::1"), "[::1]:12866");
         assert_eq!(found("[::1]:7"), "[::1]:7");
         assert_eq!(found("[::1]"), "[::1]:12866");
+        assert_eq!(found("fe80::1%lo"), "[fe80::1%1]:12866");
+        assert_eq!(found("[fe80::1%lo]"), "[fe80::1%1]:12866");
+        assert_eq!(found("[fe80::1%lo]:7"), "[fe80::1%1]:7");
         assert_eq!(found("unix:/run/x"), "unix:/run/x");
         let said = Place::find("127.0.0.1", Some(true)).expect_err("none").to_string();
         assert_eq!(said, "127.0.0.1 has no address of IPv6");
