@@ -110,14 +110,28 @@ fn who_ends_a_test_whose_server_is_stopped_waits_for_seconds_only() {
     let mut client =
         net.start(format!("netdyno endpoint udp-stream {host} --rate 10mbps --duration 600s --json"));
     client.until_it_says("Ctrl-C ends and reports");
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    until_it_sends(&net, 100_000);
     server.signal("STOP");
     client.signal("INT");
     let report = client.wait().with(1).json();
     server.signal("CONT");
     let said = reasons(&report).join("; ");
-    // It waited for 20 s before.
-    assert!(said.contains("said nothing for 3.") && said.contains("stopped before its time"), "{said}");
+    // Without Ctrl-C it waits for 20 s.
+    assert!(silent_for(&said) < 19.0 && said.contains("stopped before its time"), "{said}");
+}
+
+/// Data is on its way, so that the server has seen the start.
+fn until_it_sends(net: &Net, bytes: u64) {
+    eventually("it sends", || {
+        let link = net.run("ip -s -j link show tx0").ok().json();
+        number(&link[0]["stats64"]["tx"]["bytes"]) > bytes
+    });
+}
+
+/// Seconds for which the other end was waited for, out of what the result says.
+fn silent_for(said: &str) -> f64 {
+    let (_, seconds) = said.split_once("said nothing for ").unwrap_or_else(|| panic!("{said}"));
+    seconds.split_once(' ').expect("a unit").0.parse().expect("seconds")
 }
 
 #[test]
@@ -126,18 +140,13 @@ fn who_ends_a_test_whose_link_is_gone_is_not_kept_waiting_for_the_servers_result
     let (_server, host) = (server(&net, ""), there(&net));
     let mut client = net.start(format!("netdyno endpoint tcp-stream {host} --duration 600s --json"));
     client.until_it_says("Ctrl-C ends and reports");
-    eventually("it sends", || {
-        let link = net.run("ip -s -j link show tx0").ok().json();
-        number(&link[0]["stats64"]["tx"]["bytes"]) > 1_000_000
-    });
+    until_it_sends(&net, 1_000_000);
     net.run("ip link set tx0 down").ok();
     client.signal("INT");
     let report = client.wait().with(1).json();
     let said = reasons(&report).join("; ");
     // It waits 20 s for results that may come, and 2 s where not even its own word was acknowledged.
-    let (_, seconds) = said.split_once("said nothing for ").unwrap_or_else(|| panic!("{said}"));
-    let seconds: f64 = seconds.split_once(' ').expect("a unit").0.parse().expect("seconds");
-    assert!(seconds < 15.0, "{said}");
+    assert!(silent_for(&said) < 15.0, "{said}");
     assert!(number(&tested(&report)["streams"][0]["sent_bytes"]) > 0, "{report}");
 }
 
