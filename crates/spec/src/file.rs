@@ -185,7 +185,7 @@ pub(crate) fn members<T: DeserializeOwned + Kind>(members: Value, path: &str) ->
             "." => path.trim_end_matches('.').to_owned(),
             within => format!("{path}{within}"),
         };
-        let what = match unknown(&what, T::settings()) {
+        let what = match unknown(&what, &within, T::settings()) {
             Some(mend) => mend,
             None => what,
         };
@@ -193,32 +193,49 @@ pub(crate) fn members<T: DeserializeOwned + Kind>(members: Value, path: &str) ->
     })
 }
 
-/// What serde says of a member that there is not, in our words.
-fn unknown(said: &str, settings: &'static [Member]) -> Option<String> {
+/// What serde says of a member that there is not, in our words; `at`: its path within the job, `bench.rate`.
+fn unknown(said: &str, at: &str, settings: &'static [Member]) -> Option<String> {
     let rest = said.strip_prefix("unknown field `")?;
     let (name, rest) = rest.split_once('`')?;
     let there = rest.split_once("expected ").map_or("", |(_, there)| there).replace("one of ", "");
     let names = there.split(", ").map(|name| name.trim_matches('`'));
-    if let Some(meant) = by_its_option(name, settings) {
-        return Some(format!("there is no member `{name}`; {meant}"));
+    let within = at.strip_suffix(name).map_or(at, |before| before.trim_end_matches('.'));
+    if let Some(meant) = by_its_option(name, within, settings) {
+        let here = if within.is_empty() { String::new() } else { format!(" in `{within}`") };
+        return Some(format!("there is no member `{name}`{here}; {meant}"));
     }
     let near = traffic::expr::did_you_mean(name, names);
     Some(format!("there is no member `{name}`{near}there are {}", there.replace('`', "")))
 }
 
-/// What a file says instead of a member that is called as an option of the command line is.
-fn by_its_option(name: &str, settings: &'static [Member]) -> Option<String> {
+/// What a file says instead of a member that is called as an option of the command line is, or that stands elsewhere in the job than in
+/// `here`.
+fn by_its_option(name: &str, here: &str, settings: &'static [Member]) -> Option<String> {
     let is_it = |option: &str| option.replace('-', "_") == name;
     let mut meant = None;
     each(settings, &mut |path, setting| {
         let (within, own) = path.rsplit_once('.').unwrap_or(("", path));
-        let place = if within.is_empty() { String::new() } else { format!(" in `{within}`") };
+        let place = match within {
+            "" if here.is_empty() => String::new(),
+            "" => " beside `kind`".to_owned(),
+            within => format!(" in `{within}`"),
+        };
+        if own == name && setting.option.is_some_and(is_it) {
+            // Where it stands rightly it would not be unknown.
+            if within != here {
+                meant.get_or_insert(format!("it stands{place}"));
+            }
+            return;
+        }
         let shorthand = setting.shorthands.iter().find(|shorthand| is_it(shorthand.option));
         let said = match shorthand {
             Some(_) if own == "links" => {
                 format!("interfaces are said by `links`{place}: [{{on: IFACE, measure: IFACE}}]")
             }
-            Some(shorthand) if shorthand.means.contains("{}") => format!("write `{own}`{place}"),
+            Some(shorthand) if shorthand.means.contains("{}") => match shorthand.rest {
+                Some(rest) => format!("write `{own}` and `{rest}`{place}"),
+                None => format!("write `{own}`{place}"),
+            },
             Some(shorthand) => format!("write `{own}: {}`{place}", shorthand.means),
             None if setting.option.is_some_and(is_it) || setting.aliases.iter().any(|alias| is_it(alias)) => {
                 format!("write `{own}`{place}")
@@ -354,6 +371,15 @@ mod tests {
             ),
             ("{kind: send, what: ipv4, topspeed: true}", "`topspeed`; write `rate: top`"),
             ("{kind: send, what: ipv4, lab_bottleneck: 5mbps}", "write `bottleneck` in `lab`"),
+            // It is one, in another place.
+            (
+                "{kind: trial, rate: 5pps, bench: {lab: {}, rate: 5pps}}",
+                "jobs[1].bench.rate: there is no member `rate` in `bench`; it stands beside `kind`",
+            ),
+            (
+                "{kind: clone, from: 'eth0:80', to: 'b:1'}",
+                "there is no member `from`; write `on` and `server`",
+            ),
             ("{kind: measure, on: a, meter: xdp}", "there is no member `meter`; write `how`"),
             ("{kind: send, what: ipv4, engine: dpdk}", "jobs[1].engine: unknown variant `dpdk`"),
             (
