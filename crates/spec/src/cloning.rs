@@ -186,13 +186,7 @@ pub struct Cloning {
 impl Cloning {
     /// The server's address, if there is one, and its port.
     pub fn server(&self) -> Option<(Option<IpAddr>, u16)> {
-        let (address, port) = match self.server.rsplit_once(':') {
-            None => (None, self.server.as_str()),
-            Some((address, port)) => {
-                (Some(address.trim_start_matches('[').trim_end_matches(']').parse().ok()?), port)
-            }
-        };
-        port.parse().ok().filter(|port| *port > 0).map(|port| (address, port))
+        server(&self.server)
     }
 
     /// The prefix that copies come from: its first address and its length.
@@ -213,6 +207,17 @@ impl Cloning {
     }
 }
 
+/// A server as people write it: PORT, ADDR:PORT.
+fn server(text: &str) -> Option<(Option<IpAddr>, u16)> {
+    let (address, port) = match text.rsplit_once(':') {
+        None => (None, text),
+        Some((address, port)) => {
+            (Some(address.trim_start_matches('[').trim_end_matches(']').parse().ok()?), port)
+        }
+    };
+    port.parse().ok().filter(|port| *port > 0).map(|port| (address, port))
+}
+
 /// Where the traffic of a server is captured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloneSource {
@@ -229,9 +234,10 @@ impl Quantity for CloneSource {
     const EXAMPLES: &'static [&'static str] = &["eth0:80", "eth0:10.0.0.1:80"];
 
     fn read(text: &str) -> Result<CloneSource, String> {
-        let parts = text.split_once(':').filter(|(on, server)| !on.is_empty() && !server.is_empty());
-        let (on, server) =
-            parts.ok_or("give an interface and the server's port: eth0:80, eth0:10.0.0.1:80")?;
+        let parts = text.split_once(':').filter(|(on, at)| !on.is_empty() && server(at).is_some());
+        let (on, server) = parts.ok_or(
+            "give an interface and the server's port: eth0:80, eth0:10.0.0.1:80 or eth0:[2001:db8::1]:80",
+        )?;
         Ok(CloneSource { on: on.to_owned(), server: server.to_owned() })
     }
 }
@@ -539,6 +545,24 @@ mod tests {
 
     fn job(server: &str, from: &str) -> Cloning {
         Cloning { server: server.to_owned(), source_prefix: Some(from.to_owned()), ..Cloning::default() }
+    }
+
+    #[test]
+    fn a_source_is_an_interface_and_a_server_that_has_a_port() {
+        for (text, on, server) in [
+            ("eth0:80", "eth0", "80"),
+            ("eth0@dut:10.0.0.1:80", "eth0@dut", "10.0.0.1:80"),
+            ("eth0:[2001:db8::1]:80", "eth0", "[2001:db8::1]:80"),
+        ] {
+            let source = CloneSource { on: on.to_owned(), server: server.to_owned() };
+            assert_eq!(CloneSource::read(text), Ok(source), "{text}");
+        }
+        for text in
+            ["eth0", ":80", "eth0:", "eth0:x", "eth0:0", "eth0:70000", "eth0:10.0.0.1", "eth0:host:80"]
+        {
+            let said = CloneSource::read(text).expect_err(text);
+            assert!(said.starts_with("give an interface and the server's port: eth0:80"), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -457,6 +457,12 @@ fn its_words_are_understood_and_contradictions_refused() {
     run("netdyno clone --to 10.0.0.1:80").with(2).says(&["<FILE>"]);
     run("netdyno clone x.pcap --to 10.0.0.1:80").with(2).says(&["--server"]);
     run("netdyno clone --from eth0 --to 10.77.2.2:80").with(2).says(&["eth0:80"]);
+    for line in ["clone", "clone doctor"] {
+        let said = run(format!("netdyno {line} --from eth0:x --to 10.77.2.2:80")).with(2);
+        said.says(&["--from", "eth0:x", "eth0:10.0.0.1:80"]);
+    }
+    let capture = "netdyno clone capture --from eth0:x --send-to 10.77.2.2:7117 --key k";
+    run(capture).with(2).says(&["--from", "eth0:x", "eth0:10.0.0.1:80"]);
     run("netdyno clone x.pcap --server 80 --to 10.0.0.1:80 --capture ring-buffer")
         .with(2)
         .says(&["--capture"]);

@@ -190,7 +190,7 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
     let cloning = spec::Cloning { server: args.from.server.clone(), ..spec::Cloning::default() };
     let (server, port) = cloning
         .server()
-        .context("`.server` has no port: give eth0:80, eth0:10.0.0.1:80 or eth0:[2001:db8::1]:80")?;
+        .context("`.from` has no port: give eth0:80, eth0:10.0.0.1:80 or eth0:[2001:db8::1]:80")?;
     let key = key::read(&args.key)?;
     let to = target(&args.send_to, "send_to")?;
     let place = Place::find(&args.from.on)?;
