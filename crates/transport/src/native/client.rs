@@ -1,11 +1,11 @@
 //! The client's end: connects, prepares a test, runs it, says what both ends came to.
 
-use super::FromServer;
 use super::channel::{self, Channel, ChannelError, Place};
 use super::flows::{Doing, Flows, Manner, are_many, options, receive_method, send_method, workers};
 use super::join::{Proving, drawn};
 use super::opening;
 use super::results::{Host, Results, Sample};
+use super::{ARRIVES, FromServer};
 use crate::crowd::calls::{Calling, Timed};
 use crate::datagram::Window;
 use crate::exchange::{Closing, Connecting, Exchange};
@@ -86,8 +86,9 @@ const JOINS: Duration = Duration::from_secs(30);
 const SETTLES: Duration = Duration::from_secs(20);
 /// Once the user has ended the test: if the server's host has not even acknowledged by then what was said last, the way to it is gone.
 const HURRIES: Duration = Duration::from_secs(2);
-/// The same of a host that acknowledges, and a program that says nothing: what is still on its way to it may take some time.
-const DRAINS: Duration = Duration::from_secs(3);
+/// The same of a host that acknowledges, and a program that says nothing: the server waits for what is still on its way to it, and its
+/// results need some time of their own.
+const DRAINS: Duration = ARRIVES.saturating_add(Duration::from_secs(1));
 /// So often it is looked whether the user has ended the test.
 const LOOKS: Duration = Duration::from_millis(50);
 

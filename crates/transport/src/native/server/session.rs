@@ -6,11 +6,11 @@ use crate::crowd::acceptor::Acceptor;
 use crate::exchange::Exchange;
 use crate::lobby::Seat;
 use crate::memory;
-use crate::native::FromServer;
 use crate::native::channel::{Channel, ChannelError};
 use crate::native::client::measured;
 use crate::native::flows::{Doing, Flows, Manner, are_many, options, workers};
 use crate::native::join::{Joined, Waiting, attend as wait_for, drawn};
+use crate::native::{ARRIVES, FromServer};
 use crate::phase::{Stop, Until};
 use crate::socket::{self, Options};
 use endpoint::native::auth::{NONCE, hex};
@@ -28,8 +28,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(20);
 /// The next data connection comes within this of the one before: how long thousands take depends on what else their hosts do.
 const JOINS: Duration = Duration::from_secs(15);
-/// What was sent arrives within this after the sender said that it is over.
-const ARRIVES: Duration = Duration::from_secs(5);
 /// Datagrams that are on their way arrive within this of each other.
 const QUIET: Duration = Duration::from_millis(100);
 /// How often the client is told how it stands, at the most.
