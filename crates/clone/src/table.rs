@@ -225,6 +225,8 @@ struct Session {
     /// What the gap will be counted as.
     missed: bool,
     truncated: bool,
+    /// Segments with urgent data that came early.
+    early_urgent: u32,
     /// It was open before it was copied.
     adopted: bool,
     /// Which capture it comes from.
@@ -455,7 +457,6 @@ impl Table {
                 self.frames.from_clients += 1;
                 self.frames.syns += u64::from(syn && !ack);
                 self.frames.truncated += u64::from(segment.missing > 0);
-                self.frames.urgent += u64::from(segment.is_urgent());
             }
             false => {
                 self.frames.from_server += 1;
@@ -549,6 +550,7 @@ impl Table {
             last_s: (now_ns / 1_000_000_000) as u32,
             gap: false,
             missed: false,
+            early_urgent: 0,
             truncated: false,
             adopted: false,
             origin: self.origin,
@@ -807,6 +809,16 @@ impl Table {
         self.bytes.different += found.different;
         self.bytes.wild += found.wild;
         self.bucket.1 -= delivered as f64;
+        // Of a session that is not copied, or sent again, nothing is said otherwise than the server heard it.
+        if segment.is_urgent() && found.new > 0 {
+            match delivered > 0 {
+                true => self.frames.urgent += 1,
+                false => session.early_urgent = session.early_urgent.saturating_add(1),
+            }
+        }
+        if session.client.early() == 0 {
+            self.frames.urgent += u64::from(std::mem::take(&mut session.early_urgent));
+        }
         session.truncated |= segment.missing > 0;
         if room.is_err() || self.early > MOST_EARLY && session.client.early() > 0 {
             self.counts.too_early += 1;

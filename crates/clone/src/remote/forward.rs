@@ -6,7 +6,7 @@
 
 use super::record::{Account, MOST_PAYLOAD, Record};
 use crate::funnel::Frames;
-use crate::packet::{ACK, FIN, RST, SYN, Segment};
+use crate::packet::{ACK, FIN, RST, SYN, Segment, URG};
 use crate::sample::{self, Copies};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -289,7 +289,6 @@ impl Forwarder {
                 frames.from_clients += 1;
                 frames.syns += u64::from(syn && !ack);
                 frames.truncated += u64::from(segment.missing > 0);
-                frames.urgent += u64::from(segment.is_urgent());
             }
             false => {
                 frames.from_server += 1;
@@ -526,7 +525,7 @@ impl Forwarder {
                 seq: segment.seq.wrapping_add(from as u32),
                 payload,
                 missing: if last { segment.missing } else { 0 },
-                flags: if last { segment.flags } else { segment.flags & !(FIN | RST) },
+                flags: if last { segment.flags } else { segment.flags & !(FIN | RST | URG) },
                 ..*segment
             };
             let length = self.queue.put(&Record::Segment { at_ns, segment: piece }) as u64;

@@ -15,7 +15,7 @@ use wire::flow::FlowKey;
 use wire::numbers::protocol;
 
 /// Of both ends; others are refused.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 2;
 /// Bytes of payload in one record; a longer segment is several.
 pub const MOST_PAYLOAD: usize = 32 << 10;
 /// What a record has beside its payload, at most.
@@ -99,8 +99,9 @@ macro_rules! numbers {
     };
 }
 
-numbers!(Frames, 14: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated urgent syns
-    syn_acks syn_acks_alone strays);
+// Urgent data is counted where it is copied.
+numbers!(Frames, 13: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
+    syn_acks_alone strays, default);
 // What becomes of sessions at an agent.
 numbers!(Sessions, 8: half_open refused midstream sampled_out over_sessions over_rate over_ceiling over_link, default);
 

@@ -230,6 +230,28 @@ fn urgent_data_is_copied_in_line_and_counted() {
     let said: Vec<&str> = log[1..].iter().map(|line| line.split(" after").next().unwrap_or("")).collect();
     assert_eq!(said, ["0 said X", "0 said GET"]);
     assert_eq!((tap.table.frames.urgent, tap.table.frames.from_clients), (1, 5));
+    // Sent again, it is nothing new.
+    tap.take(5000, true, ACK | URG, (100, 0), b"X", 0);
+    // Out of order it is said when what was before it is there.
+    tap.take(5000, true, ACK | URG, (105, 0), b"Y", 0);
+    assert_eq!(tap.table.frames.urgent, 1);
+    tap.take(5000, true, ACK, (104, 0), b"x", 0);
+    assert_eq!(tap.table.frames.urgent, 2);
+}
+
+#[test]
+fn urgent_data_of_sessions_that_are_not_copied_is_not_counted() {
+    // Open before the start, and so left out.
+    let mut tap = Tap::new(rules());
+    tap.take(5000, true, ACK | URG, (100, 0), b"X", 0);
+    tap.take(5000, true, ACK | URG, (101, 0), b"Y", 0);
+    assert_eq!((tap.table.frames.urgent, tap.table.frames.from_clients), (0, 2));
+    // Behind a gap that stays, it is never said.
+    let mut tap = Tap::new(rules());
+    tap.handshake();
+    tap.take(5000, true, ACK | URG, (101, 0), b"X", 0);
+    tap.later(60_000);
+    assert_eq!((tap.table.frames.urgent, tap.table.counts.gaps), (0, 1));
 }
 
 #[test]

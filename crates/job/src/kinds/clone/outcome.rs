@@ -156,7 +156,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         verdict.fall_short(Code::CaptureOneSided, said);
     }
     judge_capture(report, args, &cloned);
-    judge_sessions(report, &cloned);
+    judge_sessions(report, args, &cloned);
     warn_of_what_was_left_out(report, &cloned);
     if args.dry_run {
         return;
@@ -213,7 +213,7 @@ fn judge_capture(report: &mut Report, args: &Cloning, cloned: &Cloned) {
 }
 
 /// Sessions that were copied in part, or were not to be copied.
-fn judge_sessions(report: &mut Report, cloned: &Cloned) {
+fn judge_sessions(report: &mut Report, args: &Cloning, cloned: &Cloned) {
     let (verdict, counted, s) = (&mut report.result.verdict, units::counted, &cloned.sessions);
     let others = s.truncated + s.shed + s.unforwarded + s.turned_tls;
     if s.cut() > others {
@@ -226,9 +226,10 @@ fn judge_sessions(report: &mut Report, cloned: &Cloned) {
     }
     if cloned.frames.urgent > 0 {
         let said = format!(
-            "{} from clients had urgent data (TCP's URG): its byte is sent to the target as one of the others, and the server's \
-             program may have got it apart from them",
-            counted(cloned.frames.urgent, "segment")
+            "{} of copied sessions had urgent data (TCP's URG): its byte {} sent to the target as one of the others, and the \
+             server's program may have got it apart from them",
+            counted(cloned.frames.urgent, "segment"),
+            if args.dry_run { "would be" } else { "is" }
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
     }

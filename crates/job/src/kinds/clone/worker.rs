@@ -195,8 +195,10 @@ impl Worker {
         let Frames { captured, other_protocols, fragments, joined, malformed, .. } = self.frames;
         let [first, second] = &self.copies.sides;
         let frames = Frames { captured, other_protocols, fragments, joined, malformed, ..self.table.frames };
+        // The captures' own account has the rest.
+        let urgent = Frames { urgent: self.table.frames.urgent, ..Frames::default() };
         Funnel {
-            frames: if self.remote { Frames::default() } else { frames },
+            frames: if self.remote { urgent } else { frames },
             sessions: self.table.counts,
             bytes: self.table.bytes,
             copies: first.counted,

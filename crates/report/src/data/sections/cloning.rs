@@ -58,7 +58,7 @@ pub struct ClonedFrames {
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
     pub truncated: u64,
-    /// Segments from clients with urgent data, which is sent to the target as ordinary data: they are among the segments.
+    /// Segments with urgent data that copied sessions had: it is sent to the target as ordinary data. They are among those from clients.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub urgent: u64,
     /// SYN segments without ACK among those from clients.
