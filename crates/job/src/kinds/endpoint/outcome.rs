@@ -378,6 +378,26 @@ fn spent(end: &mut EndpointEnd, cpu: &Use, all: &[(&Part, &Results)]) {
 /// A load that is smaller by no more than this is what was asked for: 2 ms of 2 s.
 const UNSEEN_RATIO: f64 = 0.001;
 
+/// Whether the load is the one that was asked for although the sender left out `moved` ns of it, and what to say of that. `lasts`: how long
+/// it was to be offered, which of a test by amount nobody said.
+fn unoffered(moved: u64, late: u64, lasts: Option<Duration>) -> (bool, String) {
+    // What left is counted, and is what was sent. A shortfall is what somebody who asked for a rate would see in it.
+    let whole = lasts.is_some_and(|lasts| moved as f64 <= lasts.as_nanos() as f64 * UNSEEN_RATIO);
+    // Earlier versions of the server do not say how far it was behind.
+    let behind = |late: u64| format!("was up to {} behind its schedule, and ", units::time(late));
+    let late = if late > 0 { behind(late) } else { String::new() };
+    let moved = units::time(moved);
+    let said = match whole {
+        true => format!(
+            "the load was offered but for {moved} of it in all, no more than a thousandth: the sender {late}left that out rather than catch up"
+        ),
+        false => format!(
+            "the load was not offered: the sender {late}left out {moved} of it in all rather than catch up"
+        ),
+    };
+    (whole, said)
+}
+
 /// What is to be known of the figures, and whether it was done as asked.
 pub fn judge(
     report: &mut Report,
@@ -411,22 +431,11 @@ pub fn judge(
     let [moved, late] = [most(|results| results.moved_ns), most(|results| results.late_ns)];
     // At the server's bound nobody asked for that rate.
     if moved > 0 && args.rate.is_some() && all().all(|(part, _)| !part.is_transactions()) {
-        // Earlier versions of the server do not say how far it was behind.
-        let late = if late > 0 {
-            format!("was up to {} behind its schedule, and ", units::time(late))
-        } else {
-            String::new()
-        };
-        let said = format!(
-            "the load was not offered: the sender {late}left out {} of it in all rather than catch up",
-            units::time(moved)
-        );
-        // What left is counted, and is what was sent. A shortfall is what somebody who asked for a rate would see in it.
-        let whole_ns = parts.measured().as_nanos() as f64;
-        if parts.by_amount() || moved as f64 > whole_ns * UNSEEN_RATIO {
-            report.result.verdict.fall_short(Code::RateNotReached, said);
-        } else {
+        let (whole, said) = unoffered(moved, late, (!parts.by_amount()).then(|| parts.measured()));
+        if whole {
             report.warnings.add(Code::RateNotReached, said);
+        } else {
+            report.result.verdict.fall_short(Code::RateNotReached, said);
         }
     }
     let Some(tested) = report.result.endpoint.clone() else { return };
@@ -559,6 +568,21 @@ mod tests {
         for (grade, below) in GRADES {
             assert!(RULE.contains(&format!("{grade} below {} ms", below / 1_000_000)), "{grade}");
         }
+    }
+
+    #[test]
+    fn a_thousandth_of_a_load_that_was_left_out_is_told_and_is_no_shortfall() {
+        let lasts = Some(Duration::from_secs(2));
+        let (whole, said) = unoffered(2_000_000, 12_000_000, lasts);
+        assert!(whole && said.starts_with("the load was offered but for 2.00 ms of it in all"), "{said}");
+        assert!(
+            said.contains("the sender was up to 12.0 ms behind its schedule, and left that out"),
+            "{said}"
+        );
+        let (whole, said) = unoffered(2_000_001, 0, lasts);
+        assert!(!whole && said.starts_with("the load was not offered: the sender left out"), "{said}");
+        let (whole, said) = unoffered(1, 0, None);
+        assert!(!whole && said.starts_with("the load was not offered"), "{said}");
     }
 
     #[test]
