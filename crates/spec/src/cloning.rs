@@ -169,7 +169,7 @@ pub struct Cloning {
     /// Dates, cookies, ETag and what is of a connection are never compared.
     #[setting(value = "NAME", expert)]
     pub ignore: Vec<String>,
-    /// Fall short (exit status 1) if more answers than this differ from the server's or are missing, or none could be compared: 0, 100.
+    /// Fall short (exit status 1) if more answers than this differ from the server's or are missing, or most were not compared: 0, 100.
     /// Default: that is a warning.
     #[setting(value = "ANSWERS", heading = "Limits")]
     pub max_differing: Option<u64>,

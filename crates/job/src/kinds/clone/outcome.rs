@@ -367,6 +367,42 @@ fn judge_answers(report: &mut Report, args: &Cloning, cloned: &Cloned) {
         _ if answers.different() > 0 => report.warnings.add(Code::TargetDiffers, said),
         _ => {}
     }
+    if args.max_differing.is_some() && answers.compared + answers.target_unanswered > 0 {
+        judge_uncompared(report, cloned, answers);
+    }
+}
+
+/// What was not compared may differ. Some answers always are under way when a clone of live traffic ends: those are told, and where most
+/// were not compared, or nobody knows, the bound was not kept.
+fn judge_uncompared(report: &mut Report, cloned: &Cloned, answers: &ClonedAnswers) {
+    let counted = units::counted;
+    let all = [
+        (answers.cut, "answer", "cut off"),
+        (answers.unsaid, "request", "not said to the target"),
+        (answers.unfollowed, "request", "in sessions that could not be followed"),
+        (answers.unframed_sessions, "session", "followed in part only"),
+        (answers.unread_sessions, "session", "of HTTP/2"),
+    ];
+    let all: Vec<String> = (all.iter().filter(|(count, ..)| *count > 0))
+        .map(|(count, noun, what)| format!("{} {what}", counted(*count, noun)))
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    let judged = answers.compared + answers.target_unanswered;
+    let most = answers.cut + answers.unsaid + answers.unfollowed > judged
+        || answers.unframed_sessions > cloned.sessions.taken() / 2
+        || answers.unread_sessions > 0;
+    let said = format!("beside {}, not compared were: {}", counted(judged, "answer"), all.join(", "));
+    if most {
+        let mend =
+            "copy for longer, or sessions with whole requests and answers, or leave out `.max_differing`";
+        let said =
+            format!("too little was compared to know whether the target answers as the server does: {said}");
+        report.result.verdict.fall_short(Code::GoalNotReached, (said, mend));
+    } else {
+        report.warnings.add(Code::WentWithout, said);
+    }
 }
 
 /// Noise is known of what the second target heard.
@@ -384,5 +420,48 @@ fn judge_noise(report: &mut Report, noise: &ClonedNoise) {
             units::bytes(unsaid)
         );
         report.warnings.add(Code::TargetUnreachable, said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{ClonedSessions, Verdict};
+
+    /// The reasons and the number of warnings, of ten sessions.
+    fn judged(max_differing: Option<u64>, answers: ClonedAnswers) -> (String, usize) {
+        let sessions = ClonedSessions { copied: 10, ..ClonedSessions::default() };
+        let cloned = Cloned { sessions, answers: Some(answers), ..Cloned::default() };
+        let mut report = Report::new("clone");
+        judge_answers(&mut report, &Cloning { max_differing, ..Cloning::default() }, &cloned);
+        let reasons = match &report.result.verdict {
+            Verdict::Done => String::new(),
+            verdict => format!("{:?}", verdict.reasons()),
+        };
+        (reasons, report.warnings.len())
+    }
+
+    #[test]
+    fn a_bound_on_what_differs_is_not_kept_where_most_was_not_compared() {
+        let zero = Some(0);
+        let of = |compared: u64| ClonedAnswers { compared, same: compared, ..ClonedAnswers::default() };
+        assert_eq!(judged(zero, of(5)), (String::new(), 0));
+        let (said, _) = judged(zero, ClonedAnswers { cut: 3, ..of(0) });
+        assert!(said.contains("no answer was compared"), "{said}");
+        // What was under way at the end is told.
+        assert_eq!(judged(zero, ClonedAnswers { cut: 3, ..of(5) }), (String::new(), 1));
+        for (answers, says) in [
+            (ClonedAnswers { cut: 6, ..of(5) }, "beside 5 answers, not compared were: 6 answers cut off"),
+            (ClonedAnswers { cut: 2, unfollowed: 4, ..of(5) }, "4 requests in sessions that could not be"),
+            (ClonedAnswers { unframed_sessions: 6, ..of(5) }, "6 sessions followed in part only"),
+            (ClonedAnswers { unread_sessions: 1, ..of(5) }, "1 session of HTTP/2"),
+        ] {
+            assert_eq!(judged(None, answers.clone()), (String::new(), 0), "{says}");
+            let (said, warnings) = judged(zero, answers);
+            assert!(
+                said.contains("too little was compared") && said.contains(says) && warnings == 0,
+                "{said}"
+            );
+        }
     }
 }
