@@ -689,7 +689,7 @@ class ClonedFrames(Record):
     truncated: int
     """Segments from clients of which a part was not captured: they are among the segments."""
     urgent: int | None
-    """Segments from clients with urgent data, which is sent to the target as ordinary data: they are among the segments."""
+    """Segments with urgent data of copied sessions, which is sent as ordinary data: they are among those from clients."""
 
     _MEMBERS = {
         "captured": ("", None),

@@ -58,7 +58,7 @@ pub struct ClonedFrames {
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
     pub truncated: u64,
-    /// Segments with urgent data that copied sessions had: it is sent to the target as ordinary data. They are among those from clients.
+    /// Segments with urgent data of copied sessions, which is sent as ordinary data: they are among those from clients.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub urgent: u64,
     /// SYN segments without ACK among those from clients.
