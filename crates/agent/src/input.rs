@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub enum Came {
     /// A line, without its newline.
     Line(Vec<u8>),
-    /// One that has more bytes than a line may have; it was passed over.
+    /// One that has more bytes than a line may have; it is passed over. It is told once, and before its end: it may have none.
     TooLong,
     /// Nothing, within a while.
     Nothing,
@@ -28,7 +28,7 @@ pub struct Input<F> {
     held: Vec<u8>,
     /// Of these, from the front, so many have no newline.
     looked: usize,
-    /// A line that is too long is passed over.
+    /// Of a line that is too long, which has been told, the rest is passed over.
     skips: bool,
     most: usize,
     /// Read into. It is there before anything comes: to make it takes longer than to read a line.
@@ -78,15 +78,21 @@ impl<F: AsFd> Input<F> {
         self.held.len()
     }
 
-    /// The next line, or that there is none within `patience`.
+    /// The next line, or that there is none within `patience`. Bytes without a newline do not make it longer, however many come.
     pub fn next(&mut self, patience: Duration) -> Came {
+        let began = Instant::now();
+        let mut has_read = false;
         loop {
             if let Some(came) = self.held_line() {
                 return came;
             }
+            let left = patience.saturating_sub(began.elapsed());
+            if has_read && left.is_zero() {
+                return Came::Nothing;
+            }
             // Short of its time another process gets the core, which may be the one that is waited for.
             let awake = self.awake_until.is_some_and(|until| Instant::now() < until);
-            let patience = if awake { Duration::ZERO } else { patience };
+            let patience = if awake { Duration::ZERO } else { left };
             match polled(&self.from, PollFlags::IN, patience) {
                 Ok(flags) if flags.is_empty() && awake => {
                     std::thread::yield_now();
@@ -99,6 +105,7 @@ impl<F: AsFd> Input<F> {
             let read = rustix::io::read(&self.from, &mut self.piece[..]);
             self.read_at = clocks::now(Clock::Tai);
             self.awake_until = None;
+            has_read = true;
             self.held.extend_from_slice(self.piece.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default());
             match read {
                 Ok(0) => return self.rest(),
@@ -109,21 +116,27 @@ impl<F: AsFd> Input<F> {
     }
 
     fn held_line(&mut self) -> Option<Came> {
-        let found = self.held.get(self.looked..).unwrap_or_default().iter().position(|byte| *byte == b'\n');
-        let Some(end) = found.map(|at| self.looked + at) else {
-            self.looked = self.held.len();
-            if self.looked > self.most {
+        loop {
+            let found =
+                self.held.get(self.looked..).unwrap_or_default().iter().position(|byte| *byte == b'\n');
+            let Some(end) = found.map(|at| self.looked + at) else {
+                self.looked = self.held.len();
+                if !self.skips && self.looked <= self.most {
+                    return None;
+                }
                 self.held.clear();
-                (self.looked, self.skips) = (0, true);
+                self.looked = 0;
+                return (!std::mem::replace(&mut self.skips, true)).then_some(Came::TooLong);
+            };
+            let rest = self.held.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.held, rest);
+            line.pop();
+            self.looked = 0;
+            if std::mem::take(&mut self.skips) {
+                continue;
             }
-            return None;
-        };
-        let rest = self.held.split_off(end + 1);
-        let mut line = std::mem::replace(&mut self.held, rest);
-        line.pop();
-        self.looked = 0;
-        let skipped = std::mem::take(&mut self.skips);
-        Some(if skipped || line.len() > self.most { Came::TooLong } else { Came::Line(line) })
+            return Some(if line.len() > self.most { Came::TooLong } else { Came::Line(line) });
+        }
     }
 
     /// A last line without a newline is one, too.
@@ -131,7 +144,7 @@ impl<F: AsFd> Input<F> {
         let line = std::mem::take(&mut self.held);
         self.looked = 0;
         if std::mem::take(&mut self.skips) {
-            return Came::TooLong;
+            return Came::End;
         }
         if line.is_empty() { Came::End } else { Came::Line(line) }
     }
@@ -216,22 +229,52 @@ mod tests {
     }
 
     #[test]
+    fn bytes_without_a_newline_do_not_hold_up_who_waits() {
+        // As many as come, and one now and then.
+        for (piece, pause) in [(&[0; 60_000][..], Duration::ZERO), (b"x", Duration::from_millis(5))] {
+            let (reader, mut writer) = std::io::pipe().expect("a pipe");
+            let drips = std::thread::spawn(move || {
+                while writer.write_all(piece).is_ok() {
+                    std::thread::sleep(pause);
+                }
+            });
+            let mut input = Input::new(reader.as_fd(), 100_000);
+            let (began, mut told) = (Instant::now(), 0);
+            for _ in 0..5 {
+                input.stay_awake();
+                match input.next(Duration::from_millis(20)) {
+                    Came::Nothing => {}
+                    Came::TooLong => told += 1,
+                    other => panic!("{other:?}"),
+                }
+            }
+            // A machine that is busy needs longer; for ever it is not.
+            assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+            assert!(told <= 1);
+            drop(input);
+            drop(reader);
+            drips.join().expect("no panic");
+        }
+    }
+
+    #[test]
     fn a_line_without_end_takes_no_memory() {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let mut input = Input::new(reader.as_fd(), 100_000);
-        for _ in 0..100 {
+        for n in 0..100 {
             writer.write_all(&[b'x'; 60_000]).expect("room");
-            assert_eq!(input.next(Duration::ZERO), Came::Nothing);
+            // It is told once, and before it has an end.
+            let told = if n == 1 { Came::TooLong } else { Came::Nothing };
+            assert_eq!(input.next(Duration::ZERO), told, "{n}");
             assert!(input.held.len() <= 200_000);
         }
         writer.write_all(b"\nabc\n").expect("room");
-        assert_eq!(input.next(Duration::ZERO), Came::TooLong);
         assert_eq!(input.next(Duration::ZERO), Came::Line(b"abc".to_vec()));
         assert!(!is_hung_up(reader.as_fd()));
         writer.write_all(b"d").expect("room");
         drop(writer);
         assert!(is_hung_up(reader.as_fd()), "though something is in it");
-        assert_eq!(input.next(Duration::ZERO), Came::Line(b"d".to_vec()));
+        assert_eq!(input.next(Duration::from_secs(60)), Came::Line(b"d".to_vec()));
         assert_eq!(input.next(Duration::ZERO), Came::End);
     }
 }

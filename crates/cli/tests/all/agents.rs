@@ -202,14 +202,18 @@ fn agents_that_never_answer_are_given_up_in_time_and_leave_nothing() {
         ),
         ("stubborn", "trap '' TERM HUP PIPE; while :; do sleep 8434; done".to_owned()),
         ("asks", "echo 'Password: ' >&2; cat >/dev/null; sleep 8435".to_owned()),
+        // Bytes that make no line: now and then one, and as many as are taken.
+        ("drips", "while :; do printf x; sleep 0.02; done; : 8436".to_owned()),
+        ("zeros", "cat /dev/zero; : 8437".to_owned()),
     ];
     let began = Instant::now();
-    let ran = start(check("--timeout 700ms", &agents)).wait().with(2);
+    let ran = start(check("--timeout 3s", &agents)).wait().with(2);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    assert_eq!(ran.stdout.matches("no answer to `hello` within 700 ms").count(), 5, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("no answer to `hello` within 3 s").count(), 6, "{}", ran.stdout);
+    assert!(ran.stdout.contains("zeros: not ready\n  it answers what is no line of netdyno.agent/1: a line of more than 1048576 bytes\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("and said: Password:"), "{}", ran.stdout);
-    assert!(ran.stdout.ends_with("5 agents: 0 ready, 5 not\n"), "{}", ran.stdout);
-    for words in ["sleep 8432", "8433", "sleep 8434", "sleep 8435"] {
+    assert!(ran.stdout.ends_with("7 agents: 0 ready, 7 not\n"), "{}", ran.stdout);
+    for words in ["sleep 8432", "8433", "sleep 8434", "sleep 8435", "8436", "8437"] {
         eventually(words, || !runs(words));
     }
 }
