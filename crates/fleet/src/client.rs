@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
@@ -67,6 +68,8 @@ pub struct Client {
     said: Arc<Mutex<Vec<u8>>>,
     patience: Patience,
     next: u64,
+    /// Requests without an answer. One may come when it is not waited for any more.
+    open: BTreeSet<u64>,
     /// Bytes of a line.
     most: usize,
     /// A run may go on.
@@ -126,6 +129,13 @@ impl Client {
     /// # Errors
     /// There is no agent of this version behind it.
     pub fn reach(reach: &Reach, patience: Patience) -> Result<(Client, Welcome), Lost> {
+        let mut client = Client::begin(reach, patience)?;
+        let welcome = client.greet()?;
+        Ok((client, welcome))
+    }
+
+    /// Starts the command.
+    pub(crate) fn begin(reach: &Reach, patience: Patience) -> Result<Client, Lost> {
         if patience.stop.load(Relaxed) {
             return Err(Lost::Stopped);
         }
@@ -142,7 +152,7 @@ impl Client {
             return Err(std::io::Error::other("it has no pipes").into());
         };
         let said = Arc::default();
-        let mut client = Client {
+        let client = Client {
             name: reach.name.clone(),
             child,
             to: Some(to),
@@ -150,6 +160,7 @@ impl Client {
             said: Arc::clone(&said),
             patience,
             next: 1,
+            open: BTreeSet::new(),
             most: LINE_BYTES,
             runs: false,
             deaf: false,
@@ -160,11 +171,15 @@ impl Client {
             let flags = fcntl_getfl(to).map_err(std::io::Error::from)?;
             fcntl_setfl(to, flags | OFlags::NONBLOCK).map_err(std::io::Error::from)?;
         }
+        Ok(client)
+    }
+
+    fn greet(&mut self) -> Result<Welcome, Lost> {
         let hello = json!({
             "client": { "name": "netdyno", "version": env!("CARGO_PKG_VERSION") },
             "protocol": [PROTOCOL],
         });
-        let welcome: Value = client.call("hello", &hello)?;
+        let welcome: Value = self.call("hello", &hello)?;
         // Of another version the rest may look otherwise.
         let there = welcome.get("version").and_then(Value::as_str).unwrap_or_default();
         let protocol = welcome.get("protocol").and_then(Value::as_str).unwrap_or_default();
@@ -177,8 +192,7 @@ impl Client {
                 if protocol == PROTOCOL { there } else { format!("{there}, which speaks another protocol") };
             return Err(Lost::OtherVersion { there, here: env!("CARGO_PKG_VERSION") });
         }
-        let welcome = read("hello", welcome)?;
-        Ok((client, welcome))
+        read("hello", welcome)
     }
 
     /// What it is called.
@@ -251,13 +265,8 @@ impl Client {
         loop {
             match self.said(method, until)? {
                 (Said::Answer(answered, result), read_at) if answered == id => return Ok((result?, read_at)),
-                (Said::Answer(answered, _), _) => {
-                    return Err(Lost::Nonsense {
-                        what: format!("an answer to request {answered}, which waits for none"),
-                    });
-                }
-                // What was said of a run that nobody waits for is left.
-                (Said::Unasked(..), _) => {}
+                // What nobody waits for any more is left: an answer that comes late, and what is said of a run.
+                (Said::Answer(..) | Said::Unasked(..), _) => {}
             }
         }
     }
@@ -271,6 +280,7 @@ impl Client {
     ) -> Result<u64, Lost> {
         let id = self.next;
         self.next += 1;
+        self.open.insert(id);
         let line =
             report::json::line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         self.write(line.as_bytes(), method, until)?;
@@ -303,7 +313,13 @@ impl Client {
             Came::End => return Err(self.ended()),
         };
         let read_at = self.from.read_at();
-        Ok(Some((Said::of(&line)?, read_at)))
+        let said = Said::of(&line)?;
+        match &said {
+            Said::Answer(id, _) if !self.open.remove(id) => {
+                Err(Lost::Nonsense { what: format!("an answer to request {id}, which waits for none") })
+            }
+            _ => Ok(Some((said, read_at))),
+        }
     }
 
     /// Writes a line, as far as the command takes it.

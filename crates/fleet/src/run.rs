@@ -81,11 +81,11 @@ impl Client {
         let mut alive_until = self.patience().until();
         let waited = self.ask("job.wait", &of_run, alive_until)?;
         let (mut asked, mut asked_at): (Option<u64>, _) = (None, Instant::now());
-        let (mut stopped, mut must_end) = (None, None);
+        let mut must_end: Option<Instant> = None;
         let mut begun = 0;
         loop {
-            if stop.load(Relaxed) && stopped.is_none() {
-                stopped = Some(self.ask("job.stop", &of_run, alive_until)?);
+            if stop.load(Relaxed) && must_end.is_none() {
+                self.ask("job.stop", &of_run, alive_until)?;
                 must_end = Some(Instant::now() + LAST);
             }
             let until = must_end.map_or(alive_until, |end| alive_until.min(end));
@@ -120,13 +120,8 @@ impl Client {
                     result?;
                     asked = None;
                 }
-                // One that ended by itself meanwhile cannot be stopped any more.
-                Some((Said::Answer(id, _), _)) if Some(id) == stopped => {}
-                Some((Said::Answer(id, _), _)) => {
-                    return Err(Lost::Nonsense {
-                        what: format!("an answer to request {id}, which waits for none"),
-                    });
-                }
+                // One that ended by itself meanwhile cannot be stopped any more. What was asked before may be answered late.
+                Some((Said::Answer(..), _)) => {}
                 Some((Said::Unasked(method, params), _)) => {
                     if let Some(told) = told(&method, params, run)? {
                         tell(told);
@@ -167,4 +162,39 @@ fn told(method: &str, params: Value, run: &str) -> Result<Option<Told>, Lost> {
         _ => return Ok(None),
     };
     Ok((of == run).then_some(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Patience;
+    use crate::reach::Reach;
+    use std::sync::Arc;
+
+    /// Who answers by a shell's commands. What it takes to begin is no part of what is tried here.
+    fn client(script: &str, answer: Duration) -> Client {
+        let reach: Reach = format!("a={script}").parse().expect("an agent");
+        Client::begin(&reach, Patience { answer, stop: Arc::default() }).expect("it begins")
+    }
+
+    const LONG: Duration = Duration::from_secs(120);
+    const REPORT: &str = r#"echo '{"jsonrpc":"2.0","id":1,"result":{"report":{"a":1}}}'"#;
+
+    #[test]
+    fn what_is_answered_behind_the_report_is_no_answer_to_what_is_asked_next() {
+        // `job.wait`, `clock` and `job.stop`, of which the first alone is answered in time; another, and one that nobody asked for.
+        let late = r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#;
+        let [two, three, four, ninth] =
+            ["2", "3", "4", "9"].map(|id| format!("echo '{}'", late.replace("ID", id)));
+        let script = format!(
+            "read a; read a; read a; {REPORT}; read a; {two}; {three}; {four}; read a; {ninth}; read a"
+        );
+        let mut client = client(&script, LONG);
+        let stop = AtomicBool::new(true);
+        let report = client.wait("r1", &stop, &mut |_| {}).expect("a report");
+        assert_eq!(report, json!({ "a": 1 }));
+        client.call::<Value>("job.forget", &json!({})).expect("its own answer");
+        let lost = client.call::<Value>("job.forget", &json!({})).expect_err("nonsense");
+        assert!(lost.to_string().contains("an answer to request 9, which waits for none"), "{lost}");
+    }
 }
