@@ -72,10 +72,12 @@ pub struct Client {
     open: BTreeSet<u64>,
     /// Bytes of a line.
     most: usize,
-    /// A run may go on.
-    runs: bool,
+    /// Runs that may go on.
+    runs: BTreeSet<String>,
     /// It was not answered in time: what closes politely would wait once more.
     deaf: bool,
+    /// The command was waited for: from then on its number may be somebody else's.
+    reaped: bool,
 }
 
 /// A line of an agent: an answer, or what nobody asked for.
@@ -162,8 +164,9 @@ impl Client {
             next: 1,
             open: BTreeSet::new(),
             most: LINE_BYTES,
-            runs: false,
+            runs: BTreeSet::new(),
             deaf: false,
+            reaped: false,
         };
         listen(errors, said)?;
         if let Some(to) = &client.to {
@@ -348,9 +351,14 @@ impl Client {
         self.from.takes(most);
     }
 
-    /// Runs go on, or none does: what is waited for when it is left.
-    pub(crate) fn has_runs(&mut self, runs: bool) {
-        self.runs = runs;
+    /// This run goes on: what is waited for when it is left.
+    pub(crate) fn begins(&mut self, run: &str) {
+        self.runs.insert(run.to_owned());
+    }
+
+    /// This run is over.
+    pub(crate) fn is_over(&mut self, run: &str) {
+        self.runs.remove(run);
     }
 
     /// Bytes that came of a line that is not whole yet.
@@ -397,7 +405,10 @@ impl Client {
         let until = Instant::now() + patience;
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return Some(status),
+                Ok(Some(status)) => {
+                    self.reaped = true;
+                    return Some(status);
+                }
                 Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
                 _ => return None,
             }
@@ -409,8 +420,8 @@ impl Drop for Client {
     fn drop(&mut self) {
         // The agent's lease is over.
         drop(self.to.take());
-        let grace = if self.runs { GRACE_OF_RUNS } else { GRACE };
-        if !self.deaf && self.await_end(grace).is_some() {
+        let grace = if self.runs.is_empty() { GRACE } else { GRACE_OF_RUNS };
+        if self.reaped || (!self.deaf && self.await_end(grace).is_some()) {
             return;
         }
         // As long as it was not waited for, its number is nobody else's.

@@ -5,7 +5,7 @@
 
 use crate::client::{Client, LINE_BYTES, Said, read};
 use crate::lost::Lost;
-use agent::{JobStart, JobStarted, OfRun, RunOutcome};
+use agent::{FaultKind, JobStart, JobStarted, OfRun, RunOutcome};
 use report::Note;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,8 +57,8 @@ impl Client {
     /// # Errors
     /// The agent is gone or silent, or refuses the job.
     pub fn start(&mut self, asked: &JobStart) -> Result<JobStarted, Lost> {
-        let started = self.call("job.start", asked)?;
-        self.has_runs(true);
+        let started: JobStarted = self.call("job.start", asked)?;
+        self.begins(&started.run);
         Ok(started)
     }
 
@@ -71,8 +71,15 @@ impl Client {
         self.takes(REPORT_BYTES);
         let report = self.follow(run, stop, tell);
         self.takes(LINE_BYTES);
-        // Of who is lost nothing is known.
-        self.has_runs(!matches!(report, Ok(_) | Err(Lost::Refused(_))));
+        // Of who is lost nothing is known, and a run for which nobody more may wait goes on.
+        let is_over = match &report {
+            Ok(_) => true,
+            Err(Lost::Refused(fault)) => fault.data.kind != FaultKind::Limit,
+            Err(_) => false,
+        };
+        if is_over {
+            self.is_over(run);
+        }
         report
     }
 
@@ -134,13 +141,17 @@ impl Client {
     /// Ends a run without a report; whether it goes on or not.
     ///
     /// # Errors
-    /// The agent is gone or silent.
+    /// The agent is gone or silent, or refuses.
     pub fn abort(&mut self, run: &str) -> Result<(), Lost> {
         match self.call::<Value>("job.abort", &OfRun { run: run.to_owned() }) {
-            // It is over already.
-            Ok(_) | Err(Lost::Refused(_)) => Ok(()),
-            Err(lost) => Err(lost),
+            Ok(_) => {}
+            // There is none any more, or it is over already.
+            Err(Lost::Refused(fault))
+                if matches!(fault.data.kind, FaultKind::Unknown | FaultKind::Engine) => {}
+            Err(lost) => return Err(lost),
         }
+        self.is_over(run);
+        Ok(())
     }
 }
 
