@@ -45,7 +45,7 @@ pub enum Lost {
         here: &'static str,
     },
     /// It refuses a request.
-    #[error("{}", units::printable(&.0.message))]
+    #[error("{}", shown(&.0.message))]
     Refused(Box<Fault>),
     /// Its clock says nothing.
     #[error("its clock cannot be compared: {0}")]
@@ -77,8 +77,18 @@ pub enum LostKind {
     Stopped,
 }
 
-/// Characters of what a command said last.
+/// Characters of what a command said last, and of one thing that an agent says.
 const LAST: usize = 300;
+
+/// What an agent says, in a message or a line for people: a line of its own may have a megabyte.
+pub(crate) fn shown(said: &str) -> String {
+    let all = units::printable(said);
+    let mut shown: String = all.chars().take(LAST).collect();
+    if shown.len() < all.len() {
+        shown.push_str("...");
+    }
+    shown
+}
 
 fn said_last(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -135,7 +145,7 @@ impl Lost {
             Lost::Silent { .. } => "give a longer `.agents_timeout`",
             Lost::Nonsense { .. } => STDIO,
             Lost::OtherVersion { here, .. } => return Some(format!("install netdyno {here} there")),
-            Lost::Refused(fault) => return fault.data.remedy.as_deref().map(units::printable),
+            Lost::Refused(fault) => return fault.data.remedy.as_deref().map(shown),
             Lost::Clock(_) => "let one daemon keep each host's clock, and try again",
         };
         Some(said.to_owned())
@@ -144,4 +154,21 @@ impl Lost {
 
 fn is_of_hello(fault: &Fault) -> bool {
     fault.data.kind == FaultKind::Usage && fault.message.starts_with("hello:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_says_has_an_end() {
+        let long = "x".repeat(1 << 20);
+        let fault =
+            serde_json::json!({ "code": 1, "message": long, "data": { "kind": "usage", "remedy": long } });
+        let refused = Lost::Refused(Box::new(serde_json::from_value(fault).expect("a fault")));
+        for said in [refused.to_string(), refused.remedy().expect("a remedy")] {
+            assert!(said.len() == LAST + 3 && said.ends_with("x..."), "{}", said.len());
+        }
+        assert_eq!(shown("short"), "short");
+    }
 }

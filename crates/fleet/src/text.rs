@@ -1,8 +1,9 @@
 //! What was found out about agents, for people.
 
 use crate::check::{Checked, Entry, Finding, HostClock, Interface, State};
+use crate::lost::shown;
 use crate::offset::Offset;
-use report::units::{self, printable};
+use report::units;
 use std::fmt::Write as _;
 
 /// A few lines for each agent; `all`: what is in order as well.
@@ -32,10 +33,10 @@ fn render_one(text: &mut String, agent: &Entry, all: bool) {
         let _ = writeln!(
             text,
             "  netdyno {} on {}: Linux {}, {}, {}",
-            printable(version),
-            printable(&host.name),
-            printable(&host.kernel),
-            printable(&host.architecture),
+            shown(version),
+            shown(&host.name),
+            shown(&host.kernel),
+            shown(&host.architecture),
             units::counted(host.cores as u64, "core")
         );
     }
@@ -55,7 +56,7 @@ fn render_one(text: &mut String, agent: &Entry, all: bool) {
 }
 
 fn told(clock: &HostClock) -> String {
-    let mut said = vec![clock.source.as_deref().map_or_else(|| "of an unknown source".to_owned(), printable)];
+    let mut said = vec![clock.source.as_deref().map_or_else(|| "of an unknown source".to_owned(), shown)];
     match (clock.synchronised, clock.max_error_ns) {
         (Some(true), Some(error)) => {
             said.push(format!("kept by a daemon within {} of UTC", units::time(error)))
@@ -84,14 +85,14 @@ pub fn compared(offset: &Offset) -> String {
 
 fn of_interface(text: &mut String, interface: &Interface, all: bool) {
     let told = &interface.told;
-    let mut said = vec![told.driver.as_deref().map_or_else(|| "no driver is known".to_owned(), printable)];
+    let mut said = vec![told.driver.as_deref().map_or_else(|| "no driver is known".to_owned(), shown)];
     said.extend(told.speed_bits_per_second.map(|speed| units::bit_rate(speed as f64)));
     said.push(if told.up { "up" } else { "down" }.to_owned());
     said.push(format!("MTU {}", told.mtu));
     if !told.granted {
         said.push("not granted".to_owned());
     }
-    let _ = writeln!(text, "  {}: {}", printable(&told.name), said.join(", "));
+    let _ = writeln!(text, "  {}: {}", shown(&told.name), said.join(", "));
     findings(text, &interface.findings, all, "    ");
 }
 
@@ -104,15 +105,9 @@ fn findings(text: &mut String, findings: &[Finding], all: bool, indent: &str) {
             State::Unknown => "not seen",
         };
         let Finding { topic, found, means, .. } = finding;
-        let _ = writeln!(
-            text,
-            "{indent}{state}: {}: {}: {}",
-            printable(topic),
-            printable(found),
-            printable(means)
-        );
+        let _ = writeln!(text, "{indent}{state}: {}: {}: {}", shown(topic), shown(found), shown(means));
         if let Some(command) = &finding.command {
-            let _ = writeln!(text, "{indent}  there: {}", printable(command));
+            let _ = writeln!(text, "{indent}  there: {}", shown(command));
         }
     }
 }
