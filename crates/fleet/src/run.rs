@@ -110,6 +110,8 @@ impl Client {
                 Lost::Silent { to, said, .. } if must_end.is_some_and(|end| Instant::now() >= end) => {
                     Lost::Silent { to, within: LAST, said }
                 }
+                // A report may take as long as it likes: it is this that was not answered.
+                Lost::Silent { within, said, .. } => Lost::Silent { to: "clock", within, said },
                 lost => lost,
             });
             match said? {
