@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a line of an agent.
 pub(crate) const LINE_BYTES: usize = 1 << 20;
+/// As values a line takes at most so many times the bytes that it may have.
+const MEMORY: usize = 16;
 /// Of what a command writes to standard error so many bytes are kept, the last.
 const SAID_BYTES: usize = 4096;
 /// How often a signal is looked for.
@@ -98,6 +100,16 @@ pub(crate) enum Said {
     Answer(u64, Result<Value, Lost>),
     /// What nobody asked for.
     Unasked(String, Value),
+}
+
+/// At least what a line takes as values: an object has room for eleven members from the first one on, so that `{"":0}` takes a hundred times its bytes.
+fn memory(line: &[u8]) -> usize {
+    let of = |byte: &u8| match byte {
+        b'{' => 640,
+        b'[' | b',' => 140,
+        _ => 1,
+    };
+    line.iter().map(of).sum()
 }
 
 impl Said {
@@ -316,6 +328,11 @@ impl Client {
             Came::End => return Err(self.ended()),
         };
         let read_at = self.from.read_at();
+        if memory(&line) > self.most.saturating_mul(MEMORY) {
+            let what =
+                "a line of so many values that it takes more memory than an answer may take".to_owned();
+            return Err(Lost::Nonsense { what });
+        }
         let said = Said::of(&line)?;
         match &said {
             Said::Answer(id, _) if !self.open.remove(id) => {
@@ -487,6 +504,24 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds, ["1", "3", "20: Refused", "Refused", "run.note", "run.ended"]);
+    }
+
+    #[test]
+    fn a_line_of_nothing_but_values_is_no_answer() {
+        let begin = |script: &str| {
+            let reach: Reach = format!("a={script}").parse().expect("an agent");
+            let patience = Patience { answer: Duration::from_secs(120), stop: Arc::default() };
+            Client::begin(&reach, patience).expect("it begins")
+        };
+        let lines = |count: usize| {
+            format!(
+                r#"read a; printf '{{"jsonrpc":"2.0","id":1,"result":[0'; yes ',{{"":0}}' | head -n {count} | tr -d '\n'; echo ']}}'; cat >/dev/null"#
+            )
+        };
+        let lost = begin(&lines(100_000)).call::<Value>("x", &json!({})).expect_err("it is too much");
+        assert!(lost.to_string().contains("more memory than an answer may take"), "{lost}");
+        let few = begin(&lines(1_000)).call::<Vec<Value>>("x", &json!({})).expect("an answer");
+        assert_eq!(few.len(), 1_001);
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Bytes of a report, at most: of 65,536 streams each has less than a kilobyte. In memory it may take sixteen times as much.
+/// Bytes of a report, at most: of 65,536 streams each has less than a kilobyte. As values it may take sixteen times as much (`client::memory`).
 const REPORT_BYTES: usize = 64 << 20;
 /// How often an agent is asked whether it is still there.
 const ASKS: Duration = Duration::from_secs(1);
