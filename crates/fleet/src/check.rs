@@ -19,8 +19,8 @@ const EXCHANGES: usize = 20;
 const EXCHANGES_WITHIN: Duration = Duration::from_secs(1);
 /// Where nobody says which interfaces are of interest, so many of those that are granted are looked at closely.
 const LOOKED_AT: usize = 8;
-/// An agent's thread needs little: lines are on the heap.
-const STACK_BYTES: usize = 512 << 10;
+/// Of an agent's thread. Lines are on the heap; what is nested as deep as may be (127 levels) is read by as many calls within each other.
+pub(crate) const STACK_BYTES: usize = 2 << 20;
 
 /// What was found out about some agents.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -524,6 +524,22 @@ mod tests {
         assert_eq!(few.len(), 1_001);
     }
 
+    #[test]
+    fn what_is_nested_as_deep_as_may_be_fits_on_the_stack_of_an_agents_thread() {
+        let line = |levels: usize| {
+            let [open, close] = [r#"{"a":"#, "}"].map(|part| part.repeat(levels));
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{open}0{close}}}"#)
+        };
+        let look = move || {
+            assert!(matches!(Said::of(line(125).as_bytes()), Ok(Said::Answer(1, Ok(_)))));
+            for levels in [128, 100_000] {
+                assert!(matches!(Said::of(line(levels).as_bytes()), Err(Lost::Nonsense { .. })), "{levels}");
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(crate::check::STACK_BYTES).spawn(look);
+        thread.expect("a thread").join().expect("no panic");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 

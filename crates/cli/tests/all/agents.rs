@@ -58,6 +58,13 @@ fn runs(words: &str) -> bool {
 fn each_agent_that_is_not_ready_has_one_error_and_the_others_have_their_results() {
     // What each answers instead, made of what a real one does.
     let through = |edit: &str| format!("{} | sed -u '{edit}'", agent(""));
+    let nested = |levels: usize| {
+        let repeat = |word: &str| format!("yes '{word}' | head -n {levels} | tr -d '\\n'");
+        let [open, close] = [r#"{"a":"#, "}"].map(repeat);
+        format!(
+            r#"printf '{{"jsonrpc":"2.0","id":1,"result":'; {open}; printf 0; {close}; echo '}}'; cat >/dev/null"#
+        )
+    };
     let agents = [
         ("good", agent("")),
         ("gone", "echo no such host >&2; exit 255".to_owned()),
@@ -67,6 +74,9 @@ fn each_agent_that_is_not_ready_has_one_error_and_the_others_have_their_results(
         ("garbage", "head -c 3000000 /dev/urandom".to_owned()),
         ("endless", "head -c 9000000 /dev/zero; cat".to_owned()),
         ("deep", r#"printf "%0100000d" 0 | tr 0 "["; echo; cat >/dev/null"#.to_owned()),
+        // As deep as is read, and deeper.
+        ("nested", nested(125)),
+        ("abyss", nested(20_000)),
         ("older", through(r#"s/"version":"[0-9.]*"/"version":"0.0.9"/"#)),
         ("other", format!("sed -u s,netdyno.agent/1,netdyno.agent/9, | {}", agent(""))),
         ("wrong", through(r#"s/"clock":{/"clock":[],"was":{/"#)),
@@ -88,6 +98,8 @@ fn each_agent_that_is_not_ready_has_one_error_and_the_others_have_their_results(
         ("garbage", "nonsense", "no line of netdyno.agent/1"),
         ("endless", "nonsense", "a line of more than 1048576 bytes"),
         ("deep", "nonsense", "no line of netdyno.agent/1"),
+        ("nested", "version", "it is netdyno without a version"),
+        ("abyss", "nonsense", "no line of netdyno.agent/1"),
         ("older", "version", "it is netdyno 0.0.9, and this is netdyno "),
         ("other", "version", "this netdyno speaks netdyno.agent/1 alone"),
         ("wrong", "nonsense", "the answer to `host`"),
