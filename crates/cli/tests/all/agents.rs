@@ -175,7 +175,8 @@ fn a_hundred_agents_are_checked_within_five_seconds() {
     let ran = start(check("--quick --timeout 600s", &agents)).wait().ok();
     let took = began.elapsed();
     assert!(ran.stdout.ends_with("100 agents, all ready\n"), "{}", ran.stdout);
-    // Other work takes its part of the time.
+    // Other work takes its part of the time, and may have begun meanwhile.
+    let busy = busy.max(busy_share(Duration::from_millis(500)));
     if judged(busy < 0.1) {
         assert!(took < Duration::from_secs(5), "{took:?}");
     }

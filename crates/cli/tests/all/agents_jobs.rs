@@ -43,7 +43,7 @@ fn what_one_agent_sent_the_other_received_from_a_common_start_on() {
     let offsets =
         [&mut sender, &mut meter].map(|agent| agent.offset(20, Duration::from_secs(1)).expect("an offset"));
     // A machine that is busy is ready in time.
-    let begin = clocks_tai() + 5_000_000_000;
+    let begin = clocks_tai() + 30_000_000_000;
     let [at_sender, at_meter] = offsets.map(|offset| begin.saturating_add_signed(offset.offset_ns));
     let measure = json!({ "kind": "measure", "on": "rx0", "clock": "tai", "drop": true });
     let measuring = meter.start(&job(measure, Some(at_meter - 500_000_000))).expect("it measures");
