@@ -32,12 +32,18 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
         let found = diagnose(name).map_err(|error| failed(job::in_full(&error)))?;
         serde_json::to_value(found).map_err(|error| failed(error.to_string()))
     };
+    // Each by the name that was asked for: it may be another than the kernel's own, or of another namespace.
+    let named = |name: &String| {
+        let place = Place::find(name).map_err(|error| failed(job::in_full(&error)))?;
+        let mut told = told(&place.interface, grants);
+        told["name"] = json!(name);
+        told["granted"] = json!(true);
+        Ok(told)
+    };
+    let named: Vec<Value> = asked.interfaces.iter().map(named).collect::<Result<_, Fault>>()?;
     let diagnoses: Vec<Value> = if asked.diagnosis {
         asked.interfaces.iter().map(|name| of(Some(name))).collect::<Result<_, _>>()?
     } else {
-        // Whether they are there is asked all the same.
-        let find = |name: &String| Place::find(name).map(drop).map_err(|error| failed(job::in_full(&error)));
-        asked.interfaces.iter().try_for_each(find)?;
         Vec::new()
     };
     let interfaces: Vec<Value> = Interface::list()
@@ -48,7 +54,7 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
     let ahead = clocks::ahead(Clock::Tai, Clock::Realtime);
     // The kernel's own offset is a whole number of seconds.
     let tai_minus_utc_s = (ahead.ns + 500_000_000).div_euclid(1_000_000_000);
-    let mut told = json!({ "clock": clock(tai_minus_utc_s), "interfaces": interfaces });
+    let mut told = json!({ "clock": clock(tai_minus_utc_s), "interfaces": interfaces, "named": named });
     if asked.diagnosis {
         told["diagnosis"] = of(None)?;
         told["diagnoses"] = diagnoses.into();

@@ -174,6 +174,8 @@ pub enum State {
 struct HostTold {
     clock: HostClock,
     interfaces: Vec<InterfaceTold>,
+    /// Those that were asked for, in their order.
+    named: Vec<InterfaceTold>,
     diagnosis: Option<Diagnosis>,
     #[serde(default)]
     diagnoses: Vec<Diagnosis>,
@@ -181,7 +183,6 @@ struct HostTold {
 
 #[derive(Deserialize)]
 struct Diagnosis {
-    interface: Option<String>,
     findings: Vec<Finding>,
 }
 
@@ -241,28 +242,30 @@ fn look(reach: &Reach, (diagnosis, patience): (bool, &Patience), entry: &mut Ent
     entry.host = Some(welcome.host);
     entry.may = Some(welcome.may);
     let mut told: HostTold = client.host(&reach.interfaces, diagnosis)?;
-    let wanted = |told: &InterfaceTold| match reach.interfaces.is_empty() {
-        true => told.granted,
-        false => reach.interfaces.contains(&told.name),
-    };
-    told.interfaces.retain(wanted);
+    if !reach.interfaces.is_empty() {
+        if !told.named.iter().map(|told| &told.name).eq(&reach.interfaces) {
+            return Err(Lost::Nonsense { what: "the answer to `host` tells of other interfaces".to_owned() });
+        }
+        told.interfaces = std::mem::take(&mut told.named);
+    }
+    told.interfaces.retain(|told| !reach.interfaces.is_empty() || told.granted);
     if diagnosis && reach.interfaces.is_empty() && !told.interfaces.is_empty() {
         let granted: Vec<String> =
             told.interfaces.iter().take(LOOKED_AT).map(|interface| interface.name.clone()).collect();
         told.diagnoses = client.host::<HostTold>(&granted, true)?.diagnoses;
     }
-    let mut diagnoses = told.diagnoses;
+    // They are in the order of the names that were asked for.
+    let mut diagnoses = told.diagnoses.into_iter();
     entry.clock = Some(told.clock);
-    entry.interfaces = told.interfaces.into_iter().map(|told| of_interface(told, &mut diagnoses)).collect();
+    entry.interfaces = told.interfaces.into_iter().map(|told| of_interface(told, diagnoses.next())).collect();
     entry.findings = told.diagnosis.map(|diagnosis| diagnosis.findings).unwrap_or_default();
     entry.offset = Some(client.offset(EXCHANGES, EXCHANGES_WITHIN)?);
     Ok(())
 }
 
 /// An interface with its findings; those of the whole host stand there already.
-fn of_interface(told: InterfaceTold, diagnoses: &mut Vec<Diagnosis>) -> Interface {
-    let own = diagnoses.iter().position(|of| of.interface.as_ref() == Some(&told.name));
-    let mut findings = own.map(|at| diagnoses.swap_remove(at).findings).unwrap_or_default();
+fn of_interface(told: InterfaceTold, diagnosis: Option<Diagnosis>) -> Interface {
+    let mut findings = diagnosis.map(|diagnosis| diagnosis.findings).unwrap_or_default();
     findings.retain(|finding| finding.area == "interface");
     Interface { told, findings }
 }

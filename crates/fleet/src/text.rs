@@ -50,7 +50,11 @@ fn render_one(text: &mut String, agent: &Entry, all: bool) {
         of_interface(text, interface, all);
     }
     if agent.ready && agent.interfaces.is_empty() {
-        let _ = writeln!(text, "  it grants no interface: jobs may have labs of their own alone");
+        let patterns = agent.may.as_ref().map(|may| may.interfaces.join(", ")).unwrap_or_default();
+        let _ = match &*patterns {
+            "" => writeln!(text, "  it grants no interface: jobs may have labs of their own alone"),
+            patterns => writeln!(text, "  it grants {}, and lists no such interface", shown(patterns)),
+        };
     }
     findings(text, &agent.findings, all, "  ");
 }

@@ -295,6 +295,10 @@ fn a_file_lists_agents_and_options_go_before_it() {
     let words =
         "  interfaces: lo is not granted to this agent\n  start the agent with --allow-interface lo\n";
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    // What it grants and does not have is no grant of nothing.
+    let ran =
+        start(check("--quick --timeout 600s", &[("a", agent("--allow-interface 'none7*'"))])).wait().ok();
+    assert!(ran.stdout.contains("  it grants none7*, and lists no such interface\n"), "{}", ran.stdout);
     // The published schema takes it.
     let script = "import json, sys, yaml\nfrom jsonschema import Draft202012Validator as V\nschema = json.load(open(sys.argv[1]))\n\
                   V.check_schema(schema)\nV(schema).validate(yaml.safe_load(open(sys.argv[2])))\nassert not V(schema).is_valid({})\n";
