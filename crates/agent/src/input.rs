@@ -35,6 +35,8 @@ pub struct Input<F> {
     piece: Box<[u8]>,
     /// When the last piece had been read, by `CLOCK_TAI`.
     read_at: u64,
+    /// By `CLOCK_MONOTONIC`, just before that was looked at and just after.
+    read_between: [u64; 2],
     /// Until then it does not sleep between looks.
     awake_until: Option<Instant>,
 }
@@ -54,6 +56,7 @@ impl<F: AsFd> Input<F> {
             most,
             piece: vec![0; PIECE].into_boxed_slice(),
             read_at: 0,
+            read_between: [0; 2],
             awake_until: None,
         }
     }
@@ -61,6 +64,11 @@ impl<F: AsFd> Input<F> {
     /// When the piece in which the last line ended had been read, by `CLOCK_TAI`.
     pub fn read_at(&self) -> u64 {
         self.read_at
+    }
+
+    /// The same by `CLOCK_MONOTONIC`, which nobody sets: that was between these two.
+    pub fn read_between(&self) -> [u64; 2] {
+        self.read_between
     }
 
     /// The next line comes soon, and when it comes matters.
@@ -103,7 +111,9 @@ impl<F: AsFd> Input<F> {
                 Err(_) => return Came::End,
             }
             let read = rustix::io::read(&self.from, &mut self.piece[..]);
+            let before = clocks::monotonic();
             self.read_at = clocks::now(Clock::Tai);
+            self.read_between = [before, clocks::monotonic()];
             self.awake_until = None;
             has_read = true;
             self.held.extend_from_slice(self.piece.get(..*read.as_ref().unwrap_or(&0)).unwrap_or_default());

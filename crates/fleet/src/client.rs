@@ -9,7 +9,7 @@
 //! input is closed, which is the agent's lease; a command that does not end then is ended with the programs that it started.
 
 use crate::lost::Lost;
-use crate::offset::{Exchange, Offset};
+use crate::offset::{Exchange, NoOffset, Offset};
 use crate::reach::{Name, Reach};
 use agent::{AskClock, AskHost, Came, ClockTold, Fault, Input, PROTOCOL, Welcome};
 use clocks::Clock;
@@ -100,6 +100,13 @@ pub(crate) enum Said {
     Answer(u64, Result<Value, Lost>),
     /// What nobody asked for.
     Unasked(String, Value),
+}
+
+/// Was a clock that showed these two not set in between, which lasted at least and at most so long? What is more than the slew of one that
+/// is kept right was a step, forwards or back.
+fn is_kept(from: u64, to: u64, least: u64, most: u64) -> bool {
+    let is_within = |took: u64| took + least / 1000 + 1 >= least && took <= most + most / 1000 + 1;
+    to.checked_sub(from).is_some_and(is_within)
 }
 
 /// At least what a line takes as values: an object has room for eleven members from the first one on, so that `{"":0}` takes a hundred times its bytes.
@@ -247,29 +254,35 @@ impl Client {
     /// The agent is gone or silent, or its time stamps say nothing.
     pub fn offset(&mut self, exchanges: usize, within: Duration) -> Result<Offset, Lost> {
         const FEW: usize = 4;
+        /// A clock that is set again and again has no offset.
+        const STEPS: usize = 100;
         let until = Instant::now() + within;
         let mut made = Vec::new();
+        let mut stepped = 0;
         while made.len() < exchanges && (made.len() < FEW || Instant::now() < until) {
-            made.extend(self.exchange_stamps()?);
+            match self.exchange_stamps()? {
+                Some(exchange) => made.push(exchange),
+                None if stepped < STEPS => stepped += 1,
+                None => return Err(NoOffset::Stepped.into()),
+            }
         }
         Ok(Offset::of(&made)?)
     }
 
     /// None, if this host's clock was set meanwhile.
     fn exchange_stamps(&mut self) -> Result<Option<Exchange>, Lost> {
-        let (monotonic, t1) = (clocks::monotonic(), clocks::now(Clock::Tai));
+        let (before, t1, after) = (clocks::monotonic(), clocks::now(Clock::Tai), clocks::monotonic());
         let asked = i64::try_from(t1).unwrap_or(i64::MAX);
         // To be woken for the answer takes longer than its way.
         self.from.stay_awake();
         let (result, t4) = self.exchange("clock", &AskClock { t1: asked })?;
-        let lasted = clocks::monotonic().saturating_sub(monotonic);
+        let [read_before, read_after] = self.from.read_between();
         let told: ClockTold = read("clock", result)?;
         if told.t1 != asked {
             let what = format!("its `clock` answers another request ({} for {asked})", told.t1);
             return Err(Lost::Nonsense { what });
         }
-        // What is more than the slew of a clock that is kept right was a step.
-        let kept = t4.checked_sub(t1).is_some_and(|took| took <= lasted + lasted / 1000);
+        let kept = is_kept(t1, t4, read_before.saturating_sub(after), read_after.saturating_sub(before));
         Ok(kept.then_some(Exchange { t1, t2: told.t2, t3: told.t3, t4 }))
     }
 
@@ -504,6 +517,17 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds, ["1", "3", "20: Refused", "Refused", "run.note", "run.ended"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_in_an_exchange_is_noticed_whichever_way() {
+        const AT: u64 = 1_795_768_413_000_000_000;
+        for (took, kept) in
+            [(100_000, true), (100_090, true), (99_910, true), (101_000, false), (60_000, false), (0, false)]
+        {
+            assert_eq!(is_kept(AT, AT + took, 99_950, 100_050), kept, "{took}");
+        }
+        assert!(!is_kept(AT, AT - 1, 99_950, 100_050));
     }
 
     #[test]
