@@ -135,6 +135,12 @@ impl Lost {
     pub fn remedy(&self) -> Option<String> {
         const STDIO: &str = "the command must start `netdyno agent --stdio` and print nothing else";
         let said = match self {
+            // EMFILE: of each agent there are three pipes and what starts it.
+            Lost::NotStarted(error)
+                if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) =>
+            {
+                "allow this process more open files (ulimit -n), or look at fewer agents at once"
+            }
             Lost::NotStarted(_) | Lost::Stopped => return None,
             Lost::Ended { .. } => {
                 "type the command by itself: it must start `netdyno agent --stdio` without asking for anything"
@@ -159,6 +165,13 @@ fn is_of_hello(fault: &Fault) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_open_no_more_files_is_told_what_to_raise() {
+        let lost = |errno: rustix::io::Errno| Lost::NotStarted(errno.into());
+        assert!(lost(rustix::io::Errno::MFILE).remedy().is_some_and(|remedy| remedy.contains("ulimit -n")));
+        assert_eq!(lost(rustix::io::Errno::NOENT).remedy(), None);
+    }
 
     #[test]
     fn what_an_agent_says_has_an_end() {
