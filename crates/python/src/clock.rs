@@ -189,6 +189,9 @@ fn exchange(lines: &mut Lines, to: &OwnedFd, name: &str) -> rustix::io::Result<O
     Ok(best)
 }
 
+/// When, how far ahead, round trip, exchanges; and what is for others.
+type Told<'p> = ((i64, i64, i64, usize), Bound<'p, pyo3::types::PyBytes>);
+
 /// Exchanges times with an agent whose answers come from `from_` and whose requests go to `to`, where nobody else reads or writes meanwhile;
 /// `rest` was read and not yet looked at, and `name` begins the ids of the requests.
 ///
@@ -202,7 +205,7 @@ pub(crate) fn exchange_clocks<'p>(
     to: i32,
     rest: Vec<u8>,
     name: &str,
-) -> PyResult<((i64, i64, i64, usize), Bound<'p, pyo3::types::PyBytes>)> {
+) -> PyResult<Told<'p>> {
     if name.bytes().any(|byte| !byte.is_ascii_alphanumeric()) {
         return Err(PyValueError::new_err("a name of letters and digits"));
     }

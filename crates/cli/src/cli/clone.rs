@@ -10,10 +10,10 @@ use std::path::PathBuf;
 pub enum Verb {
     /// Say of each step of a clone whether it is there: clients' SYN and ACK, the server's SYN-ACK, and those of one connection to the
     /// target; what is missing where, and what to type next. Copies nothing. Exits with 1 if something is missing.
-    Doctor(Doctor),
+    Doctor(Box<Doctor>),
     /// Only capture, and forward what is captured to a `netdyno clone --listen` on another host, which copies. One connection, encrypted;
     /// whole sessions or none of them; nothing here waits for it. Exits with 1 if sessions were given up.
-    Capture(Capture),
+    Capture(Box<Capture>),
     /// Make the key that a clone and its captures on other hosts have, in a new file that its owner alone may read.
     Key {
         /// The new file.
@@ -22,7 +22,7 @@ pub enum Verb {
     },
     /// Run on the target of `netdyno clone --client-addresses`: take copies out of the tunnel, and steer the target's answers to them back into
     /// it, so that none reaches a client. Changes no route, no sysctl, and has no tunnel device. Runs until it is interrupted.
-    Return(Return),
+    Return(Box<Return>),
 }
 
 /// The arguments of `netdyno clone capture`.

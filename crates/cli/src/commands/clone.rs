@@ -21,8 +21,8 @@ use steer::{Cleaned, Counts, Options, Standing, Steering};
 /// Runs it; returns the exit status.
 pub fn run(args: Clone) -> Result<u8> {
     match args.verb {
-        Some(Verb::Doctor(args)) => doctor(args),
-        Some(Verb::Capture(args)) => capture(args),
+        Some(Verb::Doctor(args)) => doctor(*args),
+        Some(Verb::Capture(args)) => capture(*args),
         Some(Verb::Key { file }) => {
             job::make_clone_key(&file)?;
             note(&format!(

@@ -297,7 +297,7 @@ mod tests {
         for (line, remedies) in
             [("-v 9 -t maxlife=30d", "or -A milli, or -v 10"), ("-v 5 -t maxlife=30d", "24 days, or -v 10")]
         {
-            let said = job(line).err().expect("too long").to_string();
+            let said = job(line).expect_err("too long").to_string();
             assert!(said.starts_with("-t maxlife=30d: ") && said.ends_with(remedies), "{said}");
         }
         for line in [

@@ -80,11 +80,8 @@ fn tests_run_over_link_local_addresses() {
     net.run("ip addr add fe80::1/64 dev tx0 nodad").ok();
     net.run_there("ip addr add fe80::2/64 dev rx0 nodad").ok();
     net.run_there("ip link set lo up").ok();
-    let _servers = [
-        server(&net, ""),
-        net.start_there("netdyno iperf3 -s".to_owned()),
-        net.start_there("netdyno netserver -D".to_owned()),
-    ];
+    let _servers =
+        [server(&net, ""), net.start_there("netdyno iperf3 -s"), net.start_there("netdyno netserver -D")];
     let host = "fe80::2%tx0";
     let answers = || net.run(format!("netdyno endpoint tcp-cc {host} {BRIEF}")).status == 0;
     eventually("it answers", answers);

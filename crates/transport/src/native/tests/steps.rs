@@ -200,7 +200,7 @@ fn a_server_that_says_nothing_is_not_waited_for_once_the_user_wants_the_end() {
                 }
             };
             let ClientError::Channel(ChannelError::Silent(silent)) = error else { panic!("{said}: {error}") };
-            assert!(silent < Duration::from_secs(5), "{said}: {silent:?}");
+            assert!(silent < Duration::from_secs(8), "{said}: {silent:?}, and 10 without the wish");
         });
     }
 }
