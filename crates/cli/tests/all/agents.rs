@@ -220,9 +220,9 @@ fn agents_that_never_answer_are_given_up_in_time_and_leave_nothing() {
         ("zeros", "cat /dev/zero; : 8437".to_owned()),
     ];
     let began = Instant::now();
-    let ran = start(check("--timeout 3s", &agents)).wait().with(2);
+    let ran = start(check("--timeout 8s", &agents)).wait().with(2);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    assert_eq!(ran.stdout.matches("no answer to `hello` within 3.00 s").count(), 6, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("no answer to `hello` within 8.00 s").count(), 6, "{}", ran.stdout);
     assert!(ran.stdout.contains("zeros: not ready\n  it answers what is no line of netdyno.agent/1: a line of more than 1048576 bytes\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("and said: Password:"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("7 agents: 0 ready, 7 not\n"), "{}", ran.stdout);

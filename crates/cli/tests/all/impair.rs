@@ -178,7 +178,7 @@ fn faults_that_cannot_be_are_refused_before_anything_is_made() {
         ("loss=200%", "no share of frames"),
         ("flap=2s", "no two times"),
         ("delay=fast", "delay fast"),
-        ("jitter=1ms", "--delay"),
+        ("jitter=1ms", "it is of a `delay`"),
         ("lose=1%", "lose"),
         ("reorder=1%,reorder-by=0", "no distance"),
     ] {
