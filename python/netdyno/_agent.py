@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import collections
 import contextlib
 import hashlib
 import itertools
@@ -70,6 +71,9 @@ class ClockOffset:
     exchanges: int
     at_ns: int
 
+
+# What is told of a run before somebody listens to it: as much as a run keeps of its notes, and what else there is.
+_UNHEARD = 1100
 
 # No process is forked while times are exchanged: it would have an end of the pipe that nobody knows of.
 _EXCHANGING = threading.Lock()
@@ -156,7 +160,7 @@ class Agent:
         self._waiting: dict[int, Future[Any]] = {}
         self._ids = itertools.count(1)
         self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
-        self._unheard: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        self._unheard: dict[str, collections.deque[tuple[str, dict[str, Any]]]] = {}
         self._said = b""
         self._ended = threading.Event()
         # Read and not yet looked at: a part of a line, or more.
@@ -281,8 +285,9 @@ class Agent:
             # It is gone; why, its last words tell.
             self._ended.wait(_END)
             with self._lock:
-                self._waiting.pop(number, None)
-            if not answer.done():
+                mine = self._waiting.pop(number, None) is not None
+            # Else the thread that reads has taken it, and says the same.
+            if mine:
                 answer.set_exception(self._lost())
         return answer
 
@@ -347,7 +352,7 @@ class Agent:
     def forget(self, run: str) -> None:
         """Nobody listens to that run any more."""
         with self._lock:
-            self._listeners.pop(run, None)
+            self._listeners[run] = _nobody
 
     def send(self, name: str, content: bytes | Path) -> str:
         """Sends a file by its content; what it is called there."""
@@ -515,12 +520,15 @@ class Agent:
         with self._lock:
             listener = self._listeners.get(run)
             if listener is None:
-                # It began before its answer was read. What nobody listens to is soon forgotten.
-                kept = self._unheard.setdefault(run, [])
-                if len(kept) < 64:
-                    kept.append((str(told["method"]), params))
+                # It began before its answer was looked at. The last are kept, which say that it has ended.
+                kept = self._unheard.setdefault(run, collections.deque(maxlen=_UNHEARD))
+                kept.append((str(told["method"]), params))
                 return
             listener(str(told["method"]), params)
+
+
+def _nobody(method: str, params: dict[str, Any]) -> None:
+    """Listens to what nobody listens to any more."""
 
 
 def _error(error: dict[str, Any]) -> NetdynoError:

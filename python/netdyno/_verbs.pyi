@@ -70,6 +70,7 @@ def bridge(
 def clone(
     captures: _Path | Sequence[_Path] | None = None,
     *,
+    on: str | None = None,
     capture: Literal['packet-socket', 'ring-buffer'] | None = None,
     listen: str | None = None,
     key: _Path | None = None,
@@ -99,6 +100,7 @@ def clone(
     forget_after: _Time | None = None,
     threads: str | float | None = None,
     ignore: str | Sequence[str] | None = None,
+    max_differing: str | float | None = None,
     allow_public_target: bool | None = None,
     dry_run: bool | None = None,
     duration: _Time | None = None,
@@ -342,6 +344,7 @@ def live(
     retries: str | float | None = None,
     until_gap: bool | None = None,
     skip_corrupt: bool | None = None,
+    no_real_time: bool | None = None,
     write: _Path | None = None,
     yes_disrupt: str | Sequence[str] | None = None,
     program: Program | None = None,
