@@ -7,7 +7,7 @@ use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::{Choice, Frame, Walk};
 use flow::sampling::Flows;
 use flow::table::{Limits, Table};
-use flow::template::{Context, SIGNED, USUAL, Version};
+use flow::template::{Context, SIGNED, Version, usual};
 use libfuzzer_sys::fuzz_target;
 use wire::LinkType;
 
@@ -22,9 +22,11 @@ fuzz_target!(|bytes: &[u8]| {
     let both_ways = choice & 6 == 4;
     let table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };
     let mut table = if signed { table.with_signatures() } else { table };
+    let version = if choice & 2 != 0 { Version::V9 } else { Version::Ipfix };
+    let usual = usual(version);
     let settings = Settings {
-        version: if choice & 2 != 0 { Version::V9 } else { Version::Ipfix },
-        template: if signed { format!("{USUAL} {SIGNED}") } else { USUAL.to_owned() },
+        version,
+        template: if signed { format!("{usual} {SIGNED}") } else { usual },
         first_template: 257,
         both_ways,
         signed,
