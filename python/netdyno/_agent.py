@@ -79,7 +79,6 @@ _UNHEARD = 1100
 _EXCHANGING = threading.Lock()
 
 
-
 @dataclass(frozen=True)
 class Program:
     """Which program carries out jobs, and how it gets its rights.
@@ -161,6 +160,8 @@ class Agent:
         self._ids = itertools.count(1)
         self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
         self._unheard: dict[str, collections.deque[tuple[str, dict[str, Any]]]] = {}
+        # Runs that nobody listens to any more.
+        self._forgotten: set[str] = set()
         self._said = b""
         self._ended = threading.Event()
         # Read and not yet looked at: a part of a line, or more.
@@ -352,7 +353,8 @@ class Agent:
     def forget(self, run: str) -> None:
         """Nobody listens to that run any more."""
         with self._lock:
-            self._listeners[run] = _nobody
+            self._listeners.pop(run, None)
+            self._forgotten.add(run)
 
     def send(self, name: str, content: bytes | Path) -> str:
         """Sends a file by its content; what it is called there."""
@@ -519,16 +521,14 @@ class Agent:
         run = str(params.get("run"))
         with self._lock:
             listener = self._listeners.get(run)
+            if run in self._forgotten:
+                return
             if listener is None:
                 # It began before its answer was looked at. The last are kept, which say that it has ended.
                 kept = self._unheard.setdefault(run, collections.deque(maxlen=_UNHEARD))
                 kept.append((str(told["method"]), params))
                 return
             listener(str(told["method"]), params)
-
-
-def _nobody(method: str, params: dict[str, Any]) -> None:
-    """Listens to what nobody listens to any more."""
 
 
 def _error(error: dict[str, Any]) -> NetdynoError:
