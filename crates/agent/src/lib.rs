@@ -29,9 +29,9 @@ mod schema;
 pub use grants::{BadGrant, Grants};
 pub use input::{Came, Input};
 pub use message::{
-    Agree, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
-    FaultKind, FilePiece, FileRead, Hello, Host, JobRate, JobStart, JobStarted, Limits, May, OfContent,
-    OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunSnapshot, Used, Welcome, Written,
+    Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
+    FaultKind, FilePiece, FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits, May, OfContent,
+    OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Used, Welcome, Written,
 };
 #[cfg(not(feature = "without-schemas"))]
 pub use schema::schema;
@@ -238,6 +238,7 @@ impl Agent {
                 self.start(request)?;
                 None
             }
+            "job.go" => self.go(&request.params()?)?,
             "job.pause" => self.wish(request, Wish::Pause)?,
             "job.resume" => self.wish(request, Wish::Resume)?,
             "job.rate" => self.rate(&request.params()?)?,
@@ -337,6 +338,28 @@ impl Agent {
             return Err(Fault::new(FaultKind::Engine, format!("{}: {why}", run.name)));
         }
         run.handle().board().request(wish);
+        Ok(now(json!({})))
+    }
+
+    /// A run that is held begins at a time.
+    fn go(&self, asked: &JobGo) -> Result<Answered, Fault> {
+        let run = self.run_named(&asked.run)?;
+        run.must_go_on()?;
+        let held = run.hold().filter(|hold| hold.is_ready());
+        let Some(hold) = held else {
+            let what = match run.hold() {
+                Some(_) => format!("{} is not ready yet", run.name),
+                None => format!("{} is not held: it begins by itself", run.name),
+            };
+            return Err(Fault::new(FaultKind::Engine, what).remedy("wait for `run.ready`"));
+        };
+        if asked.start_at <= clocks::now(clocks::Clock::Tai) {
+            let what = format!("{}: that time is over", run.name);
+            return Err(Fault::new(FaultKind::Late, what).remedy("give a later `start_at`"));
+        }
+        if !hold.begin_at(asked.start_at) {
+            return Err(Fault::new(FaultKind::Engine, format!("{} was told already when to begin", run.name)));
+        }
         Ok(now(json!({})))
     }
 
@@ -468,6 +491,7 @@ mod tests {
             "content.chunk" => request.params::<ContentChunk<'_>>().map(drop),
             "content.end" | "content.forget" => request.params::<OfContent>().map(drop),
             "job.rate" => request.params::<JobRate>().map(drop),
+            "job.go" => request.params::<JobGo>().map(drop),
             "file.read" => request.params::<FileRead>().map(drop),
             "job.start" => {
                 let folder = tempfile::tempdir().expect("a folder");
@@ -491,6 +515,8 @@ mod tests {
         r#"{"jsonrpc":"2.0","id":4,"method":"content.begin","params":{"name":"web.pcap","bytes":24,"sha256":"d7439d04aee3dd5d5f0dd2e8fa2cb4ce1bf93c7bb1aeef4f3b6b6f1e86ee5d0a"}}"#,
         r#"{"jsonrpc":"2.0","id":5,"method":"file.read","params":{"run":"r1","name":"x","offset":18446744073709551615,"length":5}}"#,
         r#"{"jsonrpc":"2.0","id":6,"method":"job.rate","params":{"run":"r1","rate":"5kpps"}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"job.start","params":{"job":{"kind":"measure","on":"lo"},"among":{"hold":true,"stamps_ahead_ns":-5,"part":[0,2]}}}"#,
+        r#"{"jsonrpc":"2.0","id":8,"method":"job.go","params":{"run":"r1","start_at":1795768415000000000}}"#,
     ];
 
     #[test]

@@ -386,7 +386,7 @@ pub struct ContentChunk<'a> {
 }
 
 /// Parameters of `content.end` and `content.forget`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfContent {
     /// Which content.
@@ -427,6 +427,35 @@ pub struct JobStart {
     pub snapshots_every_ns: u64,
     /// What the client consents to; left out: to all that the job asks for.
     pub agree: Option<Agree>,
+    /// What it has to know of jobs at other agents, where together they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub among: Option<Among>,
+}
+
+/// What a job has to know that is a part of one at several agents.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Among {
+    /// Once all is ready, it says so (`run.ready`), and waits for `job.go`.
+    pub hold: bool,
+    /// How far CLOCK_TAI of the host where its frames are measured is ahead of the agent's, in nanoseconds; they are stamped by that, where the
+    /// job's clock is `tai`.
+    pub stamps_ahead_ns: i64,
+    /// Its frames are measured at another agent: they are signed, and its report says how many of each number were sent.
+    pub measured: bool,
+    /// Which it is, from 0, and of how many jobs that send: their signed streams have numbers of their own. Where the job has `share`, each
+    /// sends a part of the frames.
+    pub part: Option<(u32, u32)>,
+}
+
+/// Parameters of `job.go`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobGo {
+    /// Which run.
+    pub run: String,
+    /// When its first frame is due, in nanoseconds of the agent's CLOCK_TAI.
+    pub start_at: u64,
 }
 
 /// The answer to `job.start`.
@@ -488,7 +517,7 @@ pub struct Written {
 }
 
 /// Parameters of `file.read`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileRead {
     /// Which run.
@@ -510,6 +539,13 @@ pub struct FilePiece {
     pub offset: u64,
     /// There is none.
     pub end: bool,
+}
+
+/// A run that is held is ready.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunReady<'a> {
+    /// Which run.
+    pub run: &'a str,
 }
 
 /// How a run stands.

@@ -2,10 +2,10 @@
 
 use crate::contents::Contents;
 use crate::grants::{FileOf, Grants};
-use crate::message::{Agree, Fault, FaultKind, JobRate, JobStart, Used};
+use crate::message::{self, Agree, Fault, FaultKind, JobRate, JobStart, Used};
 use crate::run::{Named, Run};
 use job::place::Place;
-use job::{Claimed, Session, claim_interface};
+use job::{Among, Claimed, Session, claim_interface};
 use serde_json::Value;
 use snapshot::Board;
 use spec::{BadFile, Consent, File, Job};
@@ -33,8 +33,28 @@ pub(crate) struct Prepared {
     consent: Consent,
     claims: Vec<Claimed>,
     start_at: Option<u64>,
+    among: Among,
     folder: PathBuf,
     names: Vec<Named>,
+}
+
+/// Parts of one job at most.
+const PARTS: u32 = 4096;
+
+/// What the job is told of others.
+fn joined(asked: message::Among, start_at: Option<u64>) -> Result<Among, Fault> {
+    if asked.hold && start_at.is_some() {
+        return Err(Fault::usage("job.start: a job that is held is told its start by `job.go`"));
+    }
+    if let Some((part, of)) = asked.part
+        && !(part < of && of <= PARTS)
+    {
+        let what = format!("job.start: `among.part` [{part}, {of}]: the first must be less than the second, and that at most {PARTS}");
+        return Err(Fault::usage(what));
+    }
+    let hold = asked.hold.then(Arc::default);
+    let message::Among { hold: _, stamps_ahead_ns, measured, part } = asked;
+    Ok(Among { hold, stamps_ahead_ns, measured, part })
 }
 
 /// Looks whether a job may be carried out, and puts its files where it finds them. `going`: the runs beside it.
@@ -44,7 +64,7 @@ pub(crate) fn prepare(
     (grants, contents, folder): (&Grants, &mut Contents, &Path),
     going: &[Arc<Run>],
 ) -> Result<Prepared, Fault> {
-    let JobStart { mut job, contents: named, start_at, snapshots_every_ns, agree } = asked;
+    let JobStart { mut job, contents: named, start_at, snapshots_every_ns, agree, among } = asked;
     if (1..LEAST_EVERY_NS).contains(&snapshots_every_ns) {
         return Err(Fault::usage("job.start: `snapshots_every_ns` must be 0 or at least 10000000 (10 ms)"));
     }
@@ -55,7 +75,8 @@ pub(crate) fn prepare(
     }
     job.entry("schema").or_insert_with(|| spec::SCHEMA.into());
     let as_sent = read(Value::Object(job))?;
-    if start_at.is_some()
+    let among = joined(among.unwrap_or_default(), start_at)?;
+    if (start_at.is_some() || among.hold.is_some())
         && matches!(
             as_sent,
             Job::Search(_)
@@ -67,7 +88,7 @@ pub(crate) fn prepare(
                 | Job::Netserver(_)
         )
     {
-        return Err(Fault::usage("job.start: jobs of this kind begin at once").remedy("leave out `start_at`"));
+        return Err(Fault::usage("job.start: jobs of this kind begin at once").remedy("leave out `start_at` and `hold`"));
     }
     if let Some(agree) = agree {
         agrees(agree, &as_sent)?;
@@ -109,7 +130,8 @@ pub(crate) fn prepare(
         let _ = std::fs::remove_dir_all(&folder);
     })?;
     let consent = job.asks();
-    Ok(Prepared { told, used, job, mtu: (!in_lab).then_some(mtu), consent, claims, start_at, folder, names })
+    let mtu = (!in_lab).then_some(mtu);
+    Ok(Prepared { told, used, job, mtu, consent, claims, start_at, among, folder, names })
 }
 
 impl Prepared {
@@ -122,9 +144,11 @@ impl Prepared {
             board: Arc::new(Board::default()),
             together: None,
             start_at: self.start_at,
+            among: self.among.clone(),
         };
         let handle = job::start(self.job.clone(), session)
             .map_err(|error| Fault::new(FaultKind::Limit, format!("no thread for the run: {error}")))?;
+        let handle = (handle, self.among.hold);
         Ok(Run::new((number, name), (self.job, self.mtu), handle, (self.folder, self.names), self.claims))
     }
 }

@@ -1,13 +1,13 @@
 //! A job that was started here, until it is forgotten.
 
 use crate::message::{
-    CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunSnapshot, Written,
+    CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Written,
     answer, notification,
 };
 use crate::outbox::Outbox;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use job::{Claimed, Failed, Handle, Late, Outcome};
+use job::{Claimed, Failed, Handle, Hold, Late, Outcome};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use snapshot::Snapshot;
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Files of a run that are told.
 const MOST_FILES: usize = 10_000;
+/// A run that is ready waits so long to be told when to begin.
+const HELD: Duration = Duration::from_secs(120);
 
 /// A file of the job, where it is here, and how the job names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,7 @@ pub(crate) struct Run {
     /// The largest MTU of its interfaces; in a lab rates have no limit.
     pub mtu: Option<u32>,
     handle: Handle,
+    hold: Option<Arc<Hold>>,
     folder: PathBuf,
     names: Vec<Named>,
     aborted: AtomicBool,
@@ -58,12 +61,12 @@ impl Run {
     pub fn new(
         (number, name): (u64, String),
         (job, mtu): (Job, Option<u32>),
-        handle: Handle,
+        (handle, hold): (Handle, Option<Arc<Hold>>),
         (folder, names): (PathBuf, Vec<Named>),
         claims: Vec<Claimed>,
     ) -> Run {
         let end = Mutex::new(End { claims, ..End::default() });
-        Run { number, name, job, mtu, handle, folder, names, aborted: AtomicBool::new(false), end }
+        Run { number, name, job, mtu, handle, hold, folder, names, aborted: AtomicBool::new(false), end }
     }
 
     fn end(&self) -> MutexGuard<'_, End> {
@@ -72,6 +75,11 @@ impl Run {
 
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Where it waits for `job.go`.
+    pub fn hold(&self) -> Option<&Hold> {
+        self.hold.as_deref()
     }
 
     pub fn is_over(&self) -> bool {
@@ -133,7 +141,15 @@ impl Run {
         let (mut next, mut lost, mut sequence) = (0, 0, 0);
         let mut due = every.map(|every| Instant::now() + every);
         let mut latest: Option<Arc<Snapshot>> = None;
+        let mut held = self.hold();
+        let mut ready_since: Option<Instant> = None;
         loop {
+            if held.is_some_and(Hold::is_ready) {
+                held = None;
+                ready_since = Some(Instant::now());
+                outbox.push(notification("run.ready", &RunReady { run: &self.name }));
+            }
+            self.must_be_told(&mut ready_since);
             let until = due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
             let over = board.await_end(until, next);
             // Where the client does not read, the board keeps what it has room for.
@@ -167,6 +183,15 @@ impl Run {
             if over {
                 return;
             }
+        }
+    }
+
+    /// Who holds an interface and is never told to begin gives it back.
+    fn must_be_told(&self, ready_since: &mut Option<Instant>) {
+        if self.hold().is_some_and(|hold| hold.start_at().is_some()) {
+            *ready_since = None;
+        } else if ready_since.is_some_and(|since| since.elapsed() > HELD) {
+            self.abort();
         }
     }
 

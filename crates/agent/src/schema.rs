@@ -2,7 +2,7 @@
 
 use crate::message::{
     AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FilePiece, FileRead,
-    Hello, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunSnapshot, Welcome,
+    Hello, JobGo, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunReady, RunSnapshot, Welcome,
     Written,
 };
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -30,6 +30,7 @@ pub fn schema() -> String {
     let results: Map<String, Value> =
         methods.iter().map(|method| (method.name.to_owned(), method.result.clone())).collect();
     let notifications: Vec<Value> = [
+        ("run.ready", of::<RunReady<'_>>(&mut generator)),
         ("run.snapshot", of::<RunSnapshot<'_>>(&mut generator)),
         ("run.note", of::<RunNote<'_>>(&mut generator)),
         ("run.ended", of::<RunEnded<'_>>(&mut generator)),
@@ -97,6 +98,7 @@ fn methods(generator: &mut SchemaGenerator) -> Vec<Method> {
         ("content.end", content.clone(), nothing.clone()),
         ("content.forget", content, nothing.clone()),
         ("job.start", of::<JobStart>(generator), of::<JobStarted>(generator)),
+        ("job.go", of::<JobGo>(generator), nothing.clone()),
         ("job.pause", run.clone(), nothing.clone()),
         ("job.resume", run.clone(), nothing.clone()),
         ("job.rate", of::<JobRate>(generator), of::<RateSet>(generator)),

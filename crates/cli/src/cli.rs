@@ -277,6 +277,8 @@ pub struct Output {
     pub print_job: bool,
     #[command(flatten)]
     pub gauges: Gauges,
+    #[command(flatten)]
+    pub elsewhere: agents::Elsewhere,
 }
 
 /// What shows a run while it lasts (docs/screen.md).

@@ -11,7 +11,7 @@ use crate::output;
 use crate::wording;
 use anyhow::{Context, Result};
 use gauges::Gauges;
-use job::{Handle, Member, Session};
+use job::{Among, Handle, Member, Session};
 use report::live::{EndpointPace, Pace, Progress};
 use report::{Code, Loss, Note, Report, Severity, Totals};
 use snapshot::{Board, Count, Phase, Snapshot};
@@ -72,6 +72,7 @@ impl Signals {
             board: Arc::new(Board::worded(wording::said)),
             together,
             start_at: None,
+            among: Among::default(),
         }
     }
 }

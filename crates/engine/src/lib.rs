@@ -217,6 +217,8 @@ pub struct Punctuality {
     pub lateness: Histogram,
     /// Frames later than [`LATE_NS`].
     pub late: u64,
+    /// Of the first frame.
+    pub first_late_ns: Option<u64>,
     /// Of the last frame.
     pub last_late_ns: u64,
     /// Times that nothing left for more than [`LATE_NS`] although a frame was due, and nothing kept it on purpose: the thread

@@ -143,6 +143,8 @@ impl Punctuality {
     pub fn merge(&mut self, other: &Punctuality) {
         self.lateness.merge(&other.lateness);
         self.late += other.late;
+        // Of which worker the first frame is, is not known here either.
+        self.first_late_ns = self.first_late_ns.max(other.first_late_ns);
         self.last_late_ns = self.last_late_ns.max(other.last_late_ns);
         self.stalls += other.stalls;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);

@@ -520,6 +520,7 @@ impl Run<'_> {
             let by = self.course.lasts(now.saturating_sub(due));
             kept.lateness.record(by);
             late += u64::from(by > LATE_NS);
+            kept.first_late_ns.get_or_insert(by);
             kept.last_late_ns = by;
         }
         if behind {

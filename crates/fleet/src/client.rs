@@ -222,6 +222,11 @@ impl Client {
         &self.name
     }
 
+    /// From now on who ends the client's waiting ends its run in order instead.
+    pub(crate) fn is_stopped_in_order(&mut self) {
+        self.patience.stop = Arc::default();
+    }
+
     /// From now on each answer is waited for so long.
     pub fn waits(&mut self, answer: Duration) {
         self.patience.answer = answer;

@@ -15,8 +15,13 @@ extern crate no_schema as schemars;
 
 mod check;
 mod client;
+mod files;
+mod grid;
+mod joint;
 mod lost;
+mod merge;
 mod offset;
+mod plan;
 mod reach;
 mod run;
 #[cfg(not(feature = "without-schemas"))]
@@ -27,8 +32,10 @@ pub use check::{
     Checked, Entry, Failure, Finding, HostClock, Interface, InterfaceTold, SCHEMA, State, check,
 };
 pub use client::{Client, Patience};
+pub use joint::{NotDone, carry_out};
 pub use lost::{Lost, LostKind};
 pub use offset::{Exchange, NoOffset, Offset};
+pub use plan::Unplanned;
 pub use reach::{BadInventory, BadName, BadReach, INVENTORY, MOST, Name, Reach, inventory};
 pub use run::Told;
 #[cfg(not(feature = "without-schemas"))]

@@ -68,6 +68,11 @@ impl Exchange {
 }
 
 impl Offset {
+    /// May the clock be so far ahead, by what was measured?
+    pub(crate) fn may_be(&self, ahead_ns: i64) -> bool {
+        self.offset_ns.abs_diff(ahead_ns) <= self.error_ns
+    }
+
     /// What exchanges say that were made one after the other.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use crate::client::{Client, LINE_BYTES, Said, read};
 use crate::lost::Lost;
-use agent::{FaultKind, JobStart, JobStarted, OfRun, RunOutcome};
+use agent::{FaultKind, JobGo, JobStart, JobStarted, OfRun, RunOutcome};
 use report::Note;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -138,6 +138,63 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Waits until a run that is held is ready. `tell` hears what is said of it meanwhile.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, or the run came to its end before.
+    pub(crate) fn await_ready(
+        &mut self,
+        run: &str,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(Told),
+    ) -> Result<(), Lost> {
+        let mut alive_until = self.patience().until();
+        let (mut asked, mut asked_at): (Option<u64>, _) = (None, Instant::now());
+        loop {
+            if stop.load(Relaxed) {
+                return Err(Lost::Stopped);
+            }
+            if asked.is_none() {
+                alive_until = self.patience().until();
+                if asked_at.elapsed() >= ASKS {
+                    asked = Some(self.ask("clock", &json!({ "t1": 0 }), alive_until)?);
+                    asked_at = Instant::now();
+                }
+            }
+            match self.said_within("job.start", LOOK, alive_until)? {
+                Some((Said::Answer(id, result), _)) if Some(id) == asked => {
+                    result?;
+                    asked = None;
+                }
+                None | Some((Said::Answer(..), _)) => {}
+                Some((Said::Unasked(method, params), _)) if method == "run.ready" => {
+                    let ready: OfRun = read("run.ready", params)?;
+                    if ready.run == run {
+                        return Ok(());
+                    }
+                }
+                Some((Said::Unasked(method, params), _)) => match told(&method, params, run)? {
+                    // Why it ended, its end tells who waits for it.
+                    Some(Told::Ended(_)) => {
+                        self.wait(run, stop, tell)?;
+                        let what = format!("{run} ended before it was told to begin");
+                        return Err(Lost::Nonsense { what });
+                    }
+                    Some(other) => tell(other),
+                    None => {}
+                },
+            }
+        }
+    }
+
+    /// Tells a run that is held when to begin, in nanoseconds of the agent's CLOCK_TAI.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, or that time is over.
+    pub(crate) fn go(&mut self, run: &str, start_at: u64) -> Result<(), Lost> {
+        self.call::<Value>("job.go", &JobGo { run: run.to_owned(), start_at }).map(drop)
     }
 
     /// Ends a run without a report; whether it goes on or not.

@@ -8,9 +8,9 @@ use meter::Meter;
 use report::{Code, Note, Report, Said, Sentence};
 use snapshot::{Board, Snapshot};
 use spec::Consent;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a job is allowed, who ends it and who looks on.
@@ -30,6 +30,72 @@ pub struct Session {
     /// When its first frame is due, or its time begins, by CLOCK_TAI in nanoseconds; `None`: as soon as all is ready. Trials and searches, which
     /// are many runs, do not look at it.
     pub start_at: Option<u64>,
+    /// What it has to know of jobs on other hosts, where together they are one.
+    pub among: Among,
+}
+
+/// What a job has to know that is a part of one on several hosts.
+#[derive(Debug, Clone, Default)]
+pub struct Among {
+    /// Once all is ready, it waits here until it is told when to begin.
+    pub hold: Option<Arc<Hold>>,
+    /// How far CLOCK_TAI of the host where its frames are measured is ahead of this host's, in nanoseconds: they are stamped by that.
+    pub stamps_ahead_ns: i64,
+    /// What it sends is measured on another host: it is signed, and counted by its numbers.
+    pub measured: bool,
+    /// Which it is of how many that send, from 0: their signed streams have numbers of their own.
+    pub part: Option<(u32, u32)>,
+}
+
+/// Where a job waits that is ready, until somebody says when it begins.
+#[derive(Debug, Default)]
+pub struct Hold {
+    state: Mutex<Held>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    is_ready: bool,
+    start_at: Option<u64>,
+}
+
+/// A job that is held looks this often whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Hold {
+    /// Nothing that panics happens under this lock.
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All is ready, and it waits.
+    pub fn is_ready(&self) -> bool {
+        self.lock().is_ready
+    }
+
+    /// When it was told to begin, by CLOCK_TAI in nanoseconds.
+    pub fn start_at(&self) -> Option<u64> {
+        self.lock().start_at
+    }
+
+    /// It begins at this time, by CLOCK_TAI in nanoseconds. False: it was told before.
+    pub fn begin_at(&self, tai_ns: u64) -> bool {
+        let mut held = self.lock();
+        let is_first = held.start_at.is_none();
+        held.start_at.get_or_insert(tai_ns);
+        self.changed.notify_all();
+        is_first
+    }
+
+    /// Waits until it is told when to begin, or is to end.
+    fn wait(&self, stop: &AtomicBool) {
+        let mut held = self.lock();
+        held.is_ready = true;
+        while held.start_at.is_none() && !stop.load(Relaxed) {
+            held = self.changed.wait_timeout(held, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
 }
 
 /// The start that was given had passed before all was ready. Nothing was sent.
@@ -70,7 +136,15 @@ impl Session {
         if let Some(together) = &self.together {
             together.meet(Stage::Ready, &self.stop);
         }
+        self.is_held();
         self.await_start()
+    }
+
+    /// All is ready: waits until it is known when it begins.
+    pub(crate) fn is_held(&self) {
+        if let Some(hold) = &self.among.hold {
+            hold.wait(&self.stop);
+        }
     }
 
     /// Others may begin, and this one waits for nobody: it serves, and they may be its clients.
@@ -102,7 +176,8 @@ impl Session {
     /// When it begins, by CLOCK_MONOTONIC in nanoseconds.
     pub(crate) fn begins_at(&self) -> Option<u64> {
         let ahead = || clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic);
-        self.start_at.map(|tai| tai.saturating_add_signed(ahead().ns.saturating_neg()))
+        let start_at = self.among.hold.as_ref().and_then(|hold| hold.start_at()).or(self.start_at);
+        start_at.map(|tai| tai.saturating_add_signed(ahead().ns.saturating_neg()))
     }
 
     /// Was it asked to end?

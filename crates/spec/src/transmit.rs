@@ -231,6 +231,13 @@ pub struct Send {
         )
     )]
     pub links: Vec<Link>,
+    /// The interfaces of several agents share what is sent: each frame leaves by one of them, at the rate and as many frames as are asked for in
+    /// all. Default: each sends the whole.
+    #[setting(
+        needs("links"),
+        brief = "Share what is sent among the agents, instead of each sending the whole"
+    )]
+    pub share: bool,
     #[part]
     lab: lab!(),
     /// Which of several links send to which. In a mesh, {src_ip} and {dst_ip} in `what` stand for the addresses of ports.

@@ -69,6 +69,8 @@ pub const LATE_SUM_ROUNDS: u32 = 240;
 pub const FREE_AT: u32 = 248;
 /// How many nanoseconds runs waited for frames' times.
 pub const LINGERED: u32 = 256;
+/// How late the first frame was, and one: 0 before it.
+pub const FIRST_LATE: u32 = 264;
 
 /// The lanes: before the histogram, because offsets in instructions have 16 bits.
 pub const LANES: u32 = 512;

@@ -480,6 +480,7 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
     Punctuality {
         lateness: Histogram::from_counts(&counts, sum, least, word(layout::LATE_MAX)),
         late: word(layout::LATE),
+        first_late_ns: word(layout::FIRST_LATE).checked_sub(1),
         last_late_ns: word(layout::LAST_LATE),
         stalls: word(layout::STALLS),
         longest_stall_ns: word(layout::LONGEST_STALL),

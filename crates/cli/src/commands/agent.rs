@@ -24,6 +24,7 @@ pub fn run(args: Agent) -> Result<u8> {
         source_prefixes: args.allow_source_prefix,
     };
     let options = Options { grants: grants.checked()?, contents_bytes: *args.max_contents };
+    clocks::pretend(args.clock_ahead);
     let signals = Signals::at_once()?;
     // Nothing else may come between its lines.
     let to = std::io::stdout().as_fd().try_clone_to_owned().context("standard output")?;

@@ -1,6 +1,6 @@
 //! `netdyno agents`: agents on other machines, and which ones an option or an inventory names.
 
-use crate::cli::agents::{AgentsCommand, Check, Reached};
+use crate::cli::agents::{AgentsCommand, Check, Elsewhere, Reached};
 use crate::client::Signals;
 use crate::output::print;
 use crate::wording;
@@ -13,6 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The least time for an answer.
+const LEAST: Duration = Duration::from_millis(100);
 /// Bytes of an inventory; a scenario's reader takes no more.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -23,7 +25,7 @@ pub fn run(command: AgentsCommand) -> Result<u8> {
 }
 
 fn check(args: Check) -> Result<u8> {
-    if args.timeout < Duration::from_millis(100) {
+    if args.timeout < LEAST {
         bail!("--timeout: 100 ms are the least");
     }
     let mut agents = reached(args.reached)?;
@@ -51,6 +53,25 @@ fn check(args: Check) -> Result<u8> {
         print(&wording::said(&fleet::render(&checked, args.verbose)))?;
     }
     Ok(checked.exit_status())
+}
+
+/// How long an agent's answer is waited for.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Agents that carry out a job, and how long each answer of theirs is waited for; `None`: none is named.
+pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Duration)>> {
+    let Elsewhere { agent, inventory, agents_timeout } = asked.clone();
+    let answer = agents_timeout.unwrap_or(ANSWER);
+    if agent.is_empty() && inventory.is_none() {
+        if agents_timeout.is_some() {
+            bail!("--agents-timeout: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too");
+        }
+        return Ok(None);
+    }
+    if answer < LEAST {
+        bail!("--agents-timeout: 100 ms are the least");
+    }
+    Ok(Some((reached(Reached { agent, inventory })?, answer)))
 }
 
 /// The agents that are named, in the order of the inventory and then of the options.

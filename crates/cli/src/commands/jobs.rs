@@ -1,5 +1,6 @@
 //! Jobs, wherever they come from: typed, out of a file, or out of a result. Each is run the same way.
 
+use super::agents::elsewhere;
 use super::consent::{needed, of_result, unallowed};
 use super::resume;
 use crate::cli::search::Kind;
@@ -8,6 +9,7 @@ use crate::client::{Line, Signals, attend};
 use crate::output::{aside, conclude, note, print, say_replaced, written};
 use crate::wording;
 use anyhow::{Context, Result, anyhow, bail};
+use fleet::Reach;
 use job::{Handle, Member, Session};
 use report::compare::{Named, compare, render};
 use report::units::printable;
@@ -16,6 +18,7 @@ use spec::{Consent, File, Job};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use traffic::Rate;
 use transport::rights::{self, User};
 
@@ -67,6 +70,9 @@ pub fn search(kind: Kind) -> Result<u8> {
     let (job, resume, output) = kind.job();
     wording::as_typed(&job);
     let Some(path) = resume else { return typed((job, output)) };
+    if elsewhere(&output.elsewhere)?.is_some() {
+        bail!("--continue: a search that agents carry out begins anew: leave out --continue, or the agents");
+    }
     if output.print_job {
         bail!("--continue: the job that goes on stands in that result; leave out --print-job");
     }
@@ -93,8 +99,11 @@ fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
 
 /// Runs it to its end, and shows it meanwhile.
 fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
-    let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     check_output(job, output)?;
+    if let Some((agents, answer)) = elsewhere(&output.elsewhere)? {
+        return at_agents(job, (agents, answer), consent, output);
+    }
+    let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     if let Job::EndpointServer(server) = job
         && let Some(user) = leaves_root(server.user.as_deref())?
     {
@@ -103,6 +112,24 @@ fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
         output.report.as_deref().map(|folder| hand_over(folder, &user)).transpose()?;
     }
     let mut report = attend(output, line(job), session, |session| start(job, session))?;
+    report.command_line = crate::output::command_line();
+    Ok(report)
+}
+
+/// The same, carried out by agents.
+fn at_agents(
+    job: &Job,
+    (agents, answer): (Vec<Reach>, Duration),
+    consent: Consent,
+    output: &Output,
+) -> Result<Report> {
+    if writes_to_stdout(job) {
+        bail!("what an agent writes comes here as a file: name one in place of `-`");
+    }
+    let session = Signals::handle(output.gauges.tui)?.session(consent, None);
+    let then = job.clone();
+    let run = move |session: Session| Ok(fleet::carry_out(&then, &agents, &session, answer)?);
+    let mut report = attend(output, line(job), session, |session| job::spawn(session, run))?;
     report.command_line = crate::output::command_line();
     Ok(report)
 }
@@ -284,6 +311,8 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         ("--json-lines", output.json_lines),
         ("--csv", output.csv.is_some()),
         ("--get", !output.get.is_empty()),
+        ("--agent", !output.elsewhere.agent.is_empty()),
+        ("--inventory", output.elsewhere.inventory.is_some()),
     ];
     if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
         bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());

@@ -23,7 +23,8 @@ fn client(reach: &Reach, answer: Duration) -> Client {
 
 fn job(job: Value, start_at: Option<u64>) -> JobStart {
     let Value::Object(job) = job else { panic!("a job") };
-    JobStart { job, contents: Default::default(), start_at, snapshots_every_ns: 200_000_000, agree: None }
+    let contents = Default::default();
+    JobStart { job, contents, start_at, snapshots_every_ns: 200_000_000, agree: None, among: None }
 }
 
 /// Takes nothing longer than a busy machine needs.

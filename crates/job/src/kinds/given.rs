@@ -76,6 +76,9 @@ fn carry_out(
         }
         None => RequestedRate { text: traffic::Rate::TopSpeed.to_string(), ..RequestedRate::default() },
     };
+    if session.among.part.is_some_and(|(_, of)| of > 1) {
+        bail!("several agents send frames of expressions and scenarios only: a plugin that yields frames one by one is one agent's");
+    }
     if (job.sign == Sign::Always || job.round_trip) && !source.sign(0) {
         bail!("sign: this source cannot sign its frames: leave it out");
     }
@@ -114,7 +117,7 @@ fn carry_out(
         duration: pace.duration,
         catch_up: pace.catching_up(place.as_slice()),
         spin: pace.spin,
-        stamps: shared::stamp_clock(metering.how.clock),
+        stamps: shared::stamps(metering.how.clock, &session.among),
         ..Job::of(source)
     };
     run::run(Setup {

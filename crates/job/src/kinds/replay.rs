@@ -473,6 +473,9 @@ pub fn replay(
     let Ready { sent: Sent { source, rate, total, longest }, mut warnings, damage, truncated, kept } =
         ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
+    if session.among.part.is_some_and(|(_, of)| of > 1) {
+        bail!("captures are sent by one agent: the streams of several would have the same numbers");
+    }
     session.stop_in_order();
     let priority = settings.pace.priority(source.facts().paced);
     let job = Job {
@@ -481,7 +484,7 @@ pub fn replay(
         duration: settings.pace.duration,
         catch_up: settings.pace.catching_up(&tx),
         spin: settings.pace.spin,
-        stamps: shared::stamp_clock(settings.metering.how.clock),
+        stamps: shared::stamps(settings.metering.how.clock, &session.among),
     };
     if let Some(path) = &settings.write {
         let mut report = write(command, asked, rate, job, path, longest, &session.stop, warnings, &settings)?;

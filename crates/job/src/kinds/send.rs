@@ -62,6 +62,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         seed: seed(args, &what),
         measured: places.is_some()
             || args.pattern == Pattern::Mesh
+            || session.among.measured
             || args.links.iter().any(|link| link.measure.is_some()),
     };
     let (mut tx, ends) = match places {
@@ -79,7 +80,8 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
             (cpus.len(), cpus)
         }
     };
-    let (mut planned, arrive) = plan(&asked, what, &tx, &session.stop)?;
+    let (mut planned, mut arrive) = plan(&asked, what, &tx, &session.stop)?;
+    part(args, &mut planned, &mut arrive, (session.among.part, several))?;
     let paced = planned.program.is_paced();
     let mut rx = match in_lab {
         Some(far) => {
@@ -116,7 +118,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         duration,
         catch_up: pace.catching_up(&tx),
         spin: pace.spin,
-        stamps: shared::stamp_clock(args.meter.clock),
+        stamps: shared::stamps(args.meter.clock, &session.among),
         ..Job::program(program)
     };
     run::run(Setup {
@@ -135,6 +137,43 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         session,
         ..Setup::of("send", shared::open_by(&through, false)?, job, longest)
     })
+}
+
+/// Of what several jobs send together this one's part: its signed streams have numbers of their own, and where the jobs share the frames
+/// it sends those that are its own.
+fn part(
+    args: &Send,
+    planned: &mut Planned,
+    arrive: &mut BTreeMap<u32, usize>,
+    (part, several): (Option<(u32, u32)>, bool),
+) -> Result<()> {
+    let Some((number, of)) = part else {
+        if args.share {
+            bail!("`.share`: the interfaces of one host each send the whole: share frames among agents, or among `.cores`");
+        }
+        return Ok(());
+    };
+    let own = |signature: u32| signature.saturating_mul(of).saturating_add(number);
+    *arrive = std::mem::take(arrive).into_iter().map(|(stream, port)| (own(stream), port)).collect();
+    let program = &mut planned.program;
+    if !args.share {
+        program.streams.iter_mut().for_each(|stream| stream.signature = stream.signature.map(own));
+        return Ok(());
+    }
+    if several {
+        bail!("`.share`: give one interface of each agent, and no mesh");
+    }
+    let count = |whole: Option<u64>| match whole {
+        None => Ok(None),
+        Some(whole) => program.share_count(number, of, whole).map(Some).with_context(|| {
+            format!(
+                "`.count` {whole} cannot be shared out among {of} agents, because streams with rates of their own take part in it: give a `.duration` instead"
+            )
+        }),
+    };
+    (planned.resolved.count, planned.total) = (count(planned.resolved.count)?, count(planned.total)?);
+    *program = program.share(number, of);
+    Ok(())
 }
 
 /// What is sent, and at which port each signed stream arrives.

@@ -3,6 +3,7 @@
 use crate::claims::{self, Claim};
 use crate::cores::{self, Taken};
 use crate::place::Place;
+use crate::session::Among;
 use crate::sides::Sides;
 use anyhow::{Context as _, Result, bail};
 use engine::{CatchUp, Priority};
@@ -392,11 +393,19 @@ pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter
     Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
 }
 
-/// The clock that signatures carry times of.
+/// The clock that arrivals are timed by, and signatures carry times of.
 pub fn stamp_clock(clock: Clock) -> clocks::Clock {
     match clock {
         Clock::Monotonic => clocks::Clock::Monotonic,
         Clock::Tai => clocks::Clock::Tai,
+    }
+}
+
+/// The clock that frames are stamped by: of several hosts that of the one where they are measured.
+pub fn stamps(clock: Clock, among: &Among) -> clocks::Clock {
+    match among.stamps_ahead_ns.saturating_add(clocks::pretended()) {
+        ahead_ns @ (..=-1 | 1..) if clock == Clock::Tai => clocks::Clock::Elsewhere { ahead_ns },
+        _ => stamp_clock(clock),
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Run<'m> {
     pub meters: Option<&'m Meters>,
     /// Signatures tell all of its frames from others'.
     pub signs: bool,
+    /// Another engine was not trusted.
+    again: bool,
 }
 
 /// What an engine did that somebody saw sending, or that is the last.
@@ -56,7 +58,7 @@ struct Screen {
 impl<'m> Run<'m> {
     pub fn of(setup: Setup, own: Vec<Job>, report: Report, meters: Option<&'m Meters>) -> Run<'m> {
         let signs = trust::signs(&setup.job);
-        Run { setup, own, report, moves: Moves::default(), meters, signs }
+        Run { setup, own, report, moves: Moves::default(), meters, signs, again: false }
     }
 
     /// What each worker sends.
@@ -85,6 +87,7 @@ impl<'m> Run<'m> {
             let Some(place) = self.setup.tx.first() else {
                 bail!("a run without an interface was broken off: this is a defect of netdyno")
             };
+            self.again = true;
             let not_taken = NotTaken { name: attempt.engine, reason: trust::reason(place, &seen) };
             self.setup.distrusted.add(place, &not_taken);
             distrusted.push(not_taken);
@@ -160,6 +163,9 @@ impl<'m> Run<'m> {
             let _over = SetAtEnd(&over);
             let with = (&self.setup.cpus[..], self.setup.priority, &self.moves);
             let session = &self.setup.session;
+            // What begins anew does so at once: its start is over.
+            let begins_at = session.begins_at().filter(|_| !self.again);
+            let session = (session, begins_at);
             send(&mut attempt.workers, jobs, with, session, &mut attempt.watch, suspicion.as_mut())
         })?;
         let Some(sent) = sent else {

@@ -7,6 +7,7 @@
 use histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Values from `from` to `to`, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +111,33 @@ impl Distribution {
         Some(Self { count, min, mean, p50, p90, p99, p999, p9999, p99999, max, histogram })
     }
 
+    /// Of the values of several: buckets add up, and percentiles follow from the sums; least, greatest and mean are exact. `None`: one of them has
+    /// values and no buckets, so that nothing is known of all.
+    pub fn of_all<'d>(parts: impl IntoIterator<Item = &'d Distribution>) -> Option<Self> {
+        let mut parts: Vec<&Distribution> = parts.into_iter().filter(|part| part.count > 0).collect();
+        if let [only] = parts[..] {
+            return Some(only.clone());
+        }
+        if parts.iter().any(|part| part.histogram.is_empty()) {
+            return None;
+        }
+        // Buckets of one kind of histogram have the same ends.
+        let mut sums: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        for bucket in parts.iter().flat_map(|part| &part.histogram) {
+            let sum = sums.entry((bucket.from, bucket.to)).or_default();
+            *sum = sum.saturating_add(bucket.count);
+        }
+        let sum: f64 = parts.iter().map(|part| part.mean * part.count as f64).sum();
+        let exact = Exact {
+            min: parts.iter().map(|part| part.min).min(),
+            max: parts.drain(..).map(|part| part.max).max(),
+            sum: None,
+        };
+        let buckets = sums.into_iter().map(|((from, to), count)| Bucket { from, to, count });
+        let whole = Self::from_histogram(buckets, exact)?;
+        Some(Self { mean: sum / whole.count as f64, ..whole })
+    }
+
     /// What a histogram knows, percentiles from its finest buckets; none of these are kept. `None` if it is empty.
     pub fn summary(histogram: &Histogram) -> Option<Self> {
         let exact =
@@ -191,6 +219,23 @@ mod tests {
         assert_eq!((d.count, d.min, d.p50, d.p90, d.p99, d.p999, d.max), (100, 10, 19, 19, 39, 61, 61));
         assert_eq!(d.histogram.len(), 3);
         assert_eq!(Distribution::from_histogram([bucket(0, 9, 0)], Exact::default()), None);
+    }
+
+    #[test]
+    fn percentiles_of_several_are_those_of_one_histogram_of_all_values() {
+        let (mut parts, mut all) = (vec![Histogram::fine(), Histogram::fine(), Histogram::new()], Histogram::new());
+        for n in 0..30_000u64 {
+            let value = (n * n) % 900_001 + n % 7;
+            parts[(n % 3) as usize].record(value);
+            all.record(value);
+        }
+        let told: Vec<Distribution> = parts.iter().filter_map(Distribution::whole).collect();
+        let (merged, whole) = (Distribution::of_all(&told).expect("values"), Distribution::whole(&all).expect("values"));
+        assert!((merged.mean - whole.mean).abs() < 1e-6 * whole.mean);
+        assert_eq!(Distribution { mean: whole.mean, ..merged }, whole);
+        let bare = Distribution { histogram: Vec::new(), ..told[0].clone() };
+        assert_eq!(Distribution::of_all([&told[1], &bare]), None);
+        assert_eq!(Distribution::of_all([&bare, &Distribution::default()]), Some(bare.clone()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub use crate::data::causes::{Cause, Stopped};
 use crate::data::distribution::{Bucket, Distribution};
 use crate::data::note::{Note, Severity, Warnings};
 use crate::data::search::{SearchResult, Throughput, Trial};
+pub use crate::data::sections::agents::{AgentClock, AgentPart};
 pub use crate::data::sections::bridge::{Impaired, Passage};
 pub use crate::data::sections::by_hand::{Adjustment, Change};
 pub use crate::data::sections::captured::Capture;
@@ -41,7 +42,7 @@ pub use crate::data::sections::ports::PortResult;
 pub use crate::data::sections::received::{Loss, Rx, RxInterface};
 pub use crate::data::sections::reflection::Reflection;
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
-pub use crate::data::sections::sent::{Core, Tx, TxInterface};
+pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
 pub use crate::data::sections::streams::Stream;
 pub use crate::data::sections::totals::{L1_OVERHEAD_BYTES, Totals};
 pub use crate::data::sections::verdict::Verdict;
@@ -150,6 +151,9 @@ pub struct Achieved {
     /// What each port sent and what arrived of it, where several sent for themselves; `tx`, `rx` and `loss` are the sums.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortResult>,
+    /// What each agent did, where several carried out the job; what stands beside it is of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentPart>,
     /// Delay of signed frames, from departure to the meter: one way, or there and back if `round_trip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,

@@ -129,6 +129,8 @@ pub enum Code {
     ActNow,
     /// A command that was asked for could not be run.
     CommandFailed,
+    /// An agent could not be had, was lost, or came to no result.
+    AgentLost,
     // Of what was sent.
     /// Frames were not sent at the rate asked for.
     RateNotReached,
@@ -369,6 +371,11 @@ impl Said {
     /// The same sentence, as a note of it has it.
     pub(crate) fn is_of(&self, note: &Note) -> bool {
         self.whole == note.sentence()
+    }
+
+    /// What is so and what to do about it, without the code.
+    pub fn sentence(&self) -> Sentence {
+        Sentence::new(self.cause(), self.remedy())
     }
 
     /// What is so, without the remedy.

@@ -383,6 +383,13 @@ impl Compiler<'_> {
         self.asm.place(late);
         self.asm.op(Op::Sub, R1, R9);
         self.set_word(layout::LAST_LATE, R1);
+        let not_first = self.asm.label();
+        self.word(R2, layout::FIRST_LATE);
+        self.asm.jump_if_imm(If::Ne, R2, 0, R5, not_first);
+        self.asm.mov(R2, R1);
+        self.asm.op_imm(Op::Add, R2, 1, R5);
+        self.set_word(layout::FIRST_LATE, R2);
+        self.asm.place(not_first);
         self.add_word(layout::LATE_SUM, R1, R2);
         self.asm.jump_if(If::Ge, R2, R1, summed);
         self.asm.mov_imm(R2, 1);

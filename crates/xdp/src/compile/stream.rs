@@ -389,9 +389,12 @@ impl Compiler<'_> {
     /// The time that goes into the frame, into R0.
     pub(super) fn stamp(&mut self) {
         self.asm.call(match self.options.stamps {
-            Clock::Tai => helper::KTIME_TAI,
+            Clock::Tai | Clock::Elsewhere { .. } => helper::KTIME_TAI,
             _ => helper::KTIME,
         });
+        if let Clock::Elsewhere { ahead_ns } = self.options.stamps {
+            self.asm.op_imm(Op::Add, R0, ahead_ns.cast_unsigned(), R5);
+        }
     }
 
     /// Writes the signature; what it adds to sums goes to the stream's `SIGNATURE` word.

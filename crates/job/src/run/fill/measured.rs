@@ -71,36 +71,6 @@ pub fn stream(stats: &StreamStats, lost: u64, checked: bool) -> Stream {
     }
 }
 
-/// Adds the part of a stream that another core sent. Between arrivals of different parts nobody looked.
-pub fn add(sum: &mut Stream, part: Stream) {
-    let weighted = |a: Option<f64>, m: u64, b: Option<f64>, n: u64| match (a, b) {
-        (Some(a), Some(b)) if m + n > 0 => Some((a * m as f64 + b * n as f64) / (m + n) as f64),
-        (a, b) => a.or(b),
-    };
-    sum.reorder_extent_mean = weighted(
-        sum.reorder_extent_mean,
-        sum.reordered_frames,
-        part.reorder_extent_mean,
-        part.reordered_frames,
-    );
-    sum.latency_mean_ns = weighted(sum.latency_mean_ns, sum.rx_frames, part.latency_mean_ns, part.rx_frames);
-    sum.reorder_extent_max = sum.reorder_extent_max.max(part.reorder_extent_max);
-    sum.corrupted_frames = sum.corrupted_frames.zip(part.corrupted_frames).map(|(a, b)| a + b);
-    sum.latency_min_ns = match (sum.latency_min_ns, part.latency_min_ns) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    sum.latency_max_ns = sum.latency_max_ns.max(part.latency_max_ns);
-    sum.jitter_ns = [sum.jitter_ns, part.jitter_ns].into_iter().flatten().max_by(f64::total_cmp);
-    (sum.gap_mean_ns, sum.gap_max_ns) = (None, None);
-    sum.rx_frames += part.rx_frames;
-    sum.rx_bytes += part.rx_bytes;
-    sum.lost_frames += part.lost_frames;
-    sum.lost_at_end_frames += part.lost_at_end_frames;
-    sum.duplicated_frames += part.duplicated_frames;
-    sum.reordered_frames += part.reordered_frames;
-}
-
 /// Puts the streams into the report: of very many those that something happened to come first, and not all. Returns how many there
 /// are then.
 pub fn list_streams(report: &mut Report, mut streams: Vec<Stream>) -> Option<u64> {
@@ -155,6 +125,7 @@ impl WatchedClock {
             max_error_ns: state.map(|state| state.max_error_ns),
             estimated_error_ns: state.map(|state| state.estimated_error_ns),
             synchronised: state.map(|state| state.synchronised),
+            comparison_error_ns: None,
             stepped_ns: self.steps.and_then(|steps| steps.stepped_ns()),
             hardware,
         };
@@ -216,43 +187,5 @@ fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> H
         software_frames,
         max_error_ns: stamps.error_ns,
         set_ns: stamps.set_ns,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_of_a_stream_are_added_by_their_weight() {
-        let mut sum = Stream {
-            rx_frames: 30,
-            reordered_frames: 1,
-            reorder_extent_max: Some(5),
-            reorder_extent_mean: Some(5.0),
-            latency_mean_ns: Some(100.0),
-            latency_min_ns: Some(10),
-            jitter_ns: Some(3.0),
-            ..Stream::default()
-        };
-        let part = Stream {
-            rx_frames: 10,
-            reordered_frames: 3,
-            reorder_extent_max: Some(2),
-            reorder_extent_mean: Some(1.0),
-            latency_mean_ns: Some(200.0),
-            latency_min_ns: Some(20),
-            jitter_ns: Some(4.0),
-            ..Stream::default()
-        };
-        add(&mut sum, part);
-        assert_eq!(
-            (sum.rx_frames, sum.reorder_extent_max, sum.reorder_extent_mean),
-            (40, Some(5), Some(2.0))
-        );
-        assert_eq!(
-            (sum.latency_mean_ns, sum.latency_min_ns, sum.jitter_ns),
-            (Some(125.0), Some(10), Some(4.0))
-        );
     }
 }

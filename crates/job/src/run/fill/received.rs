@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::place::Place;
 use crate::run::fill::Outcome;
-use crate::run::fill::measured::{add, fill_measured, list_streams, stream};
+use crate::run::fill::measured::{fill_measured, list_streams, stream};
 use crate::run::intended::dues;
 use crate::run::meters::{self, Measured};
 use crate::run::{Setup, background, ports, trust};
@@ -160,7 +160,7 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
         let share = Stream { stream: number, lost_at_end_frames, ..told };
         match streams.entry(number) {
             Entry::Vacant(place) => drop(place.insert(share)),
-            Entry::Occupied(mut sum) => add(sum.get_mut(), share),
+            Entry::Occupied(mut sum) => sum.get_mut().add(share),
         }
     }
     let arrived: HashSet<u32> = measured.streams.iter().map(|stats| stats.stream).collect();

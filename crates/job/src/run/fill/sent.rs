@@ -3,7 +3,8 @@
 use engine::pacer::MOST_BURST;
 use engine::{LATE_NS, Sent};
 use port::tx::TxCounters;
-use report::{CatchUp, Core, Distribution, Flows, Pacing, Report, Totals, Tx, TxInterface};
+use report::{CatchUp, Core, Distribution, Flows, Pacing, Report, SignedFrames, Totals, Tx, TxInterface};
+use std::collections::BTreeMap;
 use traffic::{Executor, Program, Rate, Schedule};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
@@ -11,6 +12,7 @@ use wire::layers::Layers;
 
 use crate::place::Place;
 use crate::run::fill::due::{Due, due_not_sent};
+use crate::run::fill::received::sent_whole;
 use crate::run::fill::{Outcome, sent_by};
 use crate::run::{Setup, background, ports};
 
@@ -44,6 +46,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
         report.result.pacing = Some(Pacing {
             measured_at: Some("sender".to_owned()),
             lateness_ns: Distribution::whole(&kept.lateness),
+            first_frame_late_ns: kept.first_late_ns,
             last_frame_late_ns: (kept.lateness.count() > 0).then_some(kept.last_late_ns as i64),
             late_frames: Some(kept.late),
             late_threshold_ns: Some(LATE_NS),
@@ -85,8 +88,37 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     });
     if let Some(tx) = &mut report.result.tx {
         tx.interfaces = interfaces(run, flows);
+        let among = &setup.session.among;
+        if among.measured {
+            tx.signed = signed(run, among.part.map_or(1, |(_, of)| of));
+        }
     }
     ports::fill_tx(report, run);
+}
+
+/// What was sent of each number in signatures, for who measures it. `parts`: jobs like this, whose streams have numbers of their own.
+fn signed(run: &Outcome<'_>, parts: u32) -> Vec<SignedFrames> {
+    let of_one = (run.setup.workers_of_a_stream().max(1) as u32).saturating_mul(parts.max(1));
+    let mut streams = Vec::new();
+    for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
+        let counted: BTreeMap<u32, u64> = match job.source.program() {
+            Some(program) => program.signed_among(share.counters.frames).into_iter().collect(),
+            None => {
+                let numbered = job.source.seen().map_or([0; 2], |seen| seen.signed);
+                job.source.facts().streams.into_iter().zip(numbered).collect()
+            }
+        };
+        for (number, frames) in counted {
+            let of = |program: &Program| {
+                Some(program.streams.iter().find(|s| s.signature == Some(number))?.name.clone())
+            };
+            let name = job.source.program().and_then(|program| of(program)).filter(|name| !name.is_empty());
+            // Of a frame that was refused the number is missing, and of which stream that was is not known.
+            let frames = sent_whole(run).then_some(frames);
+            streams.push(SignedFrames { number, stream: number / of_one, name, frames });
+        }
+    }
+    streams
 }
 
 /// One row for each interface, where there are several.

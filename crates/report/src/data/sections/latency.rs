@@ -32,6 +32,10 @@ pub struct LatencyClock {
     /// Estimated error of the clock (adjtimex(2): esterror).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_error_ns: Option<u64>,
+    /// The most by which delays may be wrong because the clocks of both hosts are compared by exchanges of time stamps, which take time; 0: it is one
+    /// host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison_error_ns: Option<u64>,
     /// Whether a daemon (PTP, NTP) keeps the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synchronised: Option<bool>,

@@ -4,6 +4,7 @@
 //! Who adds a part adds a file here and one there, their places in `PARTS` and `ALL`, and a member of [`crate::Achieved`]. Who
 //! adds a figure declares it in its part: from there it reaches the summary, the page, figures.csv, `compare` and Prometheus.
 
+pub mod agents;
 pub mod bridge;
 pub mod by_hand;
 pub mod captured;

@@ -52,9 +52,27 @@ pub struct Tx {
     /// The work by core: one entry for each worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Core>,
+    /// Frames that were sent of each number in signatures, where others measure them (a part of a job on several hosts).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signed: Vec<SignedFrames>,
     /// When some of the frames left, by the interface's time stamps, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<Departures>,
+}
+
+/// What was sent under one number of signatures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignedFrames {
+    /// The number.
+    pub number: u32,
+    /// The stream that it is of, or the part of a stream that one core sent.
+    pub stream: u32,
+    /// What the scenario calls that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How many; left out where frames were refused, because it is not known of which stream these were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
 }
 
 /// What left by one of two interfaces.

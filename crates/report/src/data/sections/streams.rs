@@ -64,6 +64,42 @@ pub struct Stream {
     pub gap_max_ns: Option<u64>,
 }
 
+impl Stream {
+    /// Adds the part of a stream that another core or host sent; percentiles are left as they are. Between arrivals of different parts nobody looked.
+    pub fn add(&mut self, part: Stream) {
+        let sum = self;
+        let weighted = |a: Option<f64>, m: u64, b: Option<f64>, n: u64| match (a, b) {
+            (Some(a), Some(b)) if m > 0 || n > 0 => {
+                let (m, n) = (m as f64, n as f64);
+                Some((a * m + b * n) / (m + n))
+            }
+            (a, b) => a.or(b),
+        };
+        sum.reorder_extent_mean = weighted(
+            sum.reorder_extent_mean,
+            sum.reordered_frames,
+            part.reorder_extent_mean,
+            part.reordered_frames,
+        );
+        sum.latency_mean_ns = weighted(sum.latency_mean_ns, sum.rx_frames, part.latency_mean_ns, part.rx_frames);
+        sum.reorder_extent_max = sum.reorder_extent_max.max(part.reorder_extent_max);
+        sum.corrupted_frames = sum.corrupted_frames.zip(part.corrupted_frames).map(|(a, b)| a.saturating_add(b));
+        sum.latency_min_ns = match (sum.latency_min_ns, part.latency_min_ns) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        sum.latency_max_ns = sum.latency_max_ns.max(part.latency_max_ns);
+        sum.jitter_ns = [sum.jitter_ns, part.jitter_ns].into_iter().flatten().max_by(f64::total_cmp);
+        (sum.gap_mean_ns, sum.gap_max_ns) = (None, None);
+        sum.rx_frames = sum.rx_frames.saturating_add(part.rx_frames);
+        sum.rx_bytes = sum.rx_bytes.saturating_add(part.rx_bytes);
+        sum.lost_frames = sum.lost_frames.saturating_add(part.lost_frames);
+        sum.lost_at_end_frames = sum.lost_at_end_frames.saturating_add(part.lost_at_end_frames);
+        sum.duplicated_frames = sum.duplicated_frames.saturating_add(part.duplicated_frames);
+        sum.reordered_frames = sum.reordered_frames.saturating_add(part.reordered_frames);
+    }
+}
+
 /// The figures of each stream, for who asks for those of one by its number or its name.
 pub(crate) fn figures(report: &Report) -> Vec<(&Stream, Measured)> {
     let of = |s: &Stream| {
@@ -95,4 +131,42 @@ pub(crate) fn figures(report: &Report) -> Vec<(&Stream, Measured)> {
 /// As tables call a stream: its number, and its name.
 pub(crate) fn label(s: &Stream) -> String {
     s.name.as_ref().map_or(s.stream.to_string(), |name| format!("{} {name}", s.stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_stream_are_added_by_their_weight() {
+        let mut sum = Stream {
+            rx_frames: 30,
+            reordered_frames: 1,
+            reorder_extent_max: Some(5),
+            reorder_extent_mean: Some(5.0),
+            latency_mean_ns: Some(100.0),
+            latency_min_ns: Some(10),
+            jitter_ns: Some(3.0),
+            ..Stream::default()
+        };
+        let part = Stream {
+            rx_frames: 10,
+            reordered_frames: 3,
+            reorder_extent_max: Some(2),
+            reorder_extent_mean: Some(1.0),
+            latency_mean_ns: Some(200.0),
+            latency_min_ns: Some(20),
+            jitter_ns: Some(4.0),
+            ..Stream::default()
+        };
+        sum.add(part);
+        assert_eq!(
+            (sum.rx_frames, sum.reorder_extent_max, sum.reorder_extent_mean),
+            (40, Some(5), Some(2.0))
+        );
+        assert_eq!(
+            (sum.latency_mean_ns, sum.latency_min_ns, sum.jitter_ns),
+            (Some(125.0), Some(10), Some(4.0))
+        );
+    }
 }

@@ -69,6 +69,10 @@ fn clock(clock: &LatencyClock) -> Vec<String> {
         let set = hardware.set_ns.map(|ns| format!("the hardware's clock set by {}", units::signed_time(ns)));
         facts.extend(set);
     }
+    facts.extend(clock.comparison_error_ns.map(|ns| match ns {
+        0 => "of one host".to_owned(),
+        ns => format!("delays right within {}", units::time(ns)),
+    }));
     facts.extend(clock.max_error_ns.map(|ns| format!("here right within {}", units::time(ns))));
     facts.extend(clock.estimated_error_ns.map(|ns| format!("probably within {}", units::time(ns))));
     match clock.synchronised {

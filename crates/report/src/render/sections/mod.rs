@@ -1,6 +1,7 @@
 //! How the parts of a result (`data::sections`) are shown, a file each: lines and tables of the summary, facts and tables of the
 //! page.
 
+mod agents;
 mod bridge;
 mod by_hand;
 mod captured;
@@ -61,10 +62,11 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 19] = [
+pub(crate) const ALL: [&dyn Section; 20] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
+    &agents::Agents,
     &environment::Machine,
     &received::Received,
     &captured::Captured,

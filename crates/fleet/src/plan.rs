@@ -1,0 +1,418 @@
+//! Which agent does what of a job whose interfaces are at several: `eth1@lab1` is interface `eth1` of agent `lab1`.
+//!
+//! ```text
+//!   send ... --on eth1@a --on eth1@b --measure eth2@c --measure eth2@c2
+//!        a: send on eth1, part 0 of 2 --.        c:  measure on eth2
+//!        b: send on eth1, part 1 of 2 --'        c2: measure on eth2
+//! ```
+//!
+//! What leaves and arrives at one agent is one job there, as without agents. Nothing is reached here.
+
+use crate::reach::Reach;
+use serde_json::{Map, Value, json};
+use spec::Job;
+use spec::reach::{Reach as Reaches, each_text};
+use std::collections::BTreeMap;
+
+/// Streams that a meter tells apart, where nobody says how many: those of several senders have numbers far apart.
+const STREAMS: u32 = 4096;
+
+/// What one agent does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Part {
+    /// Which agent, by its place among those that were named.
+    pub agent: usize,
+    pub role: Role,
+    /// The job there.
+    pub job: Map<String, Value>,
+    /// Interfaces there by which frames leave, and where they are measured.
+    pub sends_on: Vec<String>,
+    pub measures_on: Vec<String>,
+}
+
+/// What for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The whole job, at one agent.
+    Whole,
+    /// It sends: which part it is, and the agent where its frames are measured, if that is another one.
+    Sends { number: u32, measured_at: Option<usize> },
+    /// It measures what others send, until they have done.
+    Measures,
+}
+
+/// A job in parts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plan {
+    pub parts: Vec<Part>,
+    /// The senders share the frames.
+    pub shared: bool,
+}
+
+/// Why a job cannot be carried out by agents.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unplanned {
+    /// None of its interfaces is at an agent.
+    #[error("agents are named, and none of the job's interfaces is at one: write IFACE@AGENT, such as {example}")]
+    Nowhere {
+        /// An interface of the job with an agent that there is, or what it looks like.
+        example: String,
+    },
+    /// One is, and another one is not.
+    #[error("`{setting}` {interface}: it is at no agent; write {interface}@{agent} (or start an agent on this host, too: here='netdyno agent --stdio --allow-interface {interface}')")]
+    Here {
+        /// The setting.
+        setting: String,
+        /// What it names.
+        interface: String,
+        /// An agent that there is.
+        agent: String,
+    },
+    /// No agent is called so.
+    #[error("`{setting}` {text}: there is no agent `{name}`; there are {known}")]
+    Unknown {
+        /// The setting.
+        setting: String,
+        /// What it says.
+        text: String,
+        /// What no agent is called.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// Jobs of this kind have one place.
+    #[error("a job of kind `{kind}` is carried out by one agent, and this one has interfaces at {agents}: only `send` and `replay` can send at one and measure at another")]
+    Apart {
+        /// The kind.
+        kind: &'static str,
+        /// The agents.
+        agents: String,
+    },
+    /// Something that takes sender and meter in one place.
+    #[error("`{setting}`: {why}")]
+    Together {
+        /// The setting.
+        setting: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// An interface of a job: its setting, its name there, and the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct At {
+    setting: String,
+    interface: String,
+    agent: usize,
+}
+
+/// Puts a job into parts.
+///
+/// # Errors
+/// It cannot be carried out by these agents.
+pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
+    let mut value = job.to_value().unwrap_or_default();
+    let places = places(&mut value, agents)?;
+    let mut all: Vec<usize> = places.iter().map(|at| at.agent).collect();
+    all.sort_unstable();
+    all.dedup();
+    let Value::Object(whole) = value else { return Err(nowhere(agents)) };
+    if let [agent] = all[..] {
+        let role = Role::Whole;
+        let of = |ends: &[&str]| -> Vec<String> {
+            let names = places.iter().filter(|at| ends.iter().any(|end| at.setting.ends_with(end)));
+            names.map(|at| at.interface.clone()).collect()
+        };
+        let (sends_on, measures_on) = match job {
+            Job::Measure(_) => (Vec::new(), of(&["on"])),
+            _ => (of(&["on", "between", "device"]), of(&["measure"])),
+        };
+        return Ok(Plan { parts: vec![Part { agent, role, job: whole, sends_on, measures_on }], shared: false });
+    }
+    let (links, shared) = match job {
+        Job::Send(send) => (&send.links, send.share),
+        Job::Replay(replay) => (&replay.links, false),
+        _ => {
+            let kind = job.kind();
+            let agents = all.iter().filter_map(|agent| Some(agents.get(*agent)?.name.to_string()));
+            return Err(Unplanned::Apart { kind, agents: agents.collect::<Vec<_>>().join(" and ") });
+        }
+    };
+    together(job)?;
+    Ok(Plan { parts: parts(&whole, links, agents), shared })
+}
+
+fn nowhere(agents: &[Reach]) -> Unplanned {
+    let agent = agents.first().map_or("lab1", |agent| agent.name.as_str());
+    Unplanned::Nowhere { example: format!("eth1@{agent}") }
+}
+
+/// Where `text` is.
+fn place<'t>(text: &'t str, agents: &[Reach]) -> Option<(&'t str, usize)> {
+    let (interface, name) = text.rsplit_once('@')?;
+    Some((interface, agents.iter().position(|agent| agent.name.as_str() == name)?))
+}
+
+/// All interfaces of the job; in the job they stand as they are called there then.
+fn places(job: &mut Value, agents: &[Reach]) -> Result<Vec<At>, Unplanned> {
+    let (mut found, mut here) = (Vec::new(), Vec::new());
+    each_text(job, &mut |setting, reach, text| {
+        if reach != Reaches::Interface {
+            return;
+        }
+        match place(text, agents) {
+            Some((interface, agent)) => {
+                let interface = interface.to_owned();
+                text.clone_from(&interface);
+                found.push(At { setting: setting.to_owned(), interface, agent });
+            }
+            None => here.push((setting.to_owned(), text.clone())),
+        }
+    });
+    let (Some(first), Some((setting, text))) = (found.first(), here.into_iter().next()) else {
+        return if found.is_empty() { Err(not_at(job, agents)) } else { Ok(found) };
+    };
+    let agent = agents.get(first.agent).map(|agent| agent.name.to_string()).unwrap_or_default();
+    Err(match text.rsplit_once('@') {
+        Some((_, name)) => unknown(setting, &text, name, agents),
+        None => Unplanned::Here { setting: dotted(&setting), interface: text, agent },
+    })
+}
+
+/// None is at an agent: the one that comes closest to it, where there is one.
+fn not_at(job: &mut Value, agents: &[Reach]) -> Unplanned {
+    let mut closest = None;
+    each_text(job, &mut |setting, reach, text| {
+        if reach == Reaches::Interface && closest.is_none() {
+            closest = Some((setting.to_owned(), text.clone()));
+        }
+    });
+    match closest {
+        Some((setting, text)) => match text.rsplit_once('@') {
+            Some((_, name)) => unknown(setting, &text, name, agents),
+            None => {
+                let agent = agents.first().map_or("lab1", |agent| agent.name.as_str());
+                Unplanned::Nowhere { example: format!("{text}@{agent}") }
+            }
+        },
+        None => nowhere(agents),
+    }
+}
+
+fn unknown(setting: String, text: &str, name: &str, agents: &[Reach]) -> Unplanned {
+    let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    Unplanned::Unknown {
+        setting: dotted(&setting),
+        text: report::units::printable(text),
+        name: report::units::printable(name),
+        known: known.join(", "),
+    }
+}
+
+/// As a client knows how to word it.
+fn dotted(setting: &str) -> String {
+    format!(".{setting}")
+}
+
+/// Refuses what takes sender and meter in one place.
+fn together(job: &Job) -> Result<(), Unplanned> {
+    let refused = |setting, why| Err(Unplanned::Together { setting, why });
+    let (content, mesh, trip, lab) = match job {
+        Job::Send(send) => (
+            send.meter.check_content,
+            send.pattern == spec::Pattern::Mesh,
+            send.round_trip,
+            send.lab.is_some(),
+        ),
+        Job::Replay(replay) => (replay.meter.check_content, false, replay.round_trip, replay.lab.is_some()),
+        _ => (false, false, false, false),
+    };
+    match () {
+        () if content => refused(".meter.check_content", "who measures knows what was sent where both are one agent's alone"),
+        () if mesh => refused(".pattern", "the ports of a mesh are one agent's"),
+        () if trip => refused(".round_trip", "what comes back is measured where it left: give that agent's interface alone"),
+        () if lab => refused(".lab", "a lab is made where the job runs"),
+        () => Ok(()),
+    }
+}
+
+/// The senders, each with the links that it has, and the meters of what is measured elsewhere.
+fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> Vec<Part> {
+    // What leaves one agent and is measured at one other is one job: its stamps are of that one's clock.
+    let mut senders: BTreeMap<(usize, Option<usize>), Vec<(Option<String>, Option<String>)>> = BTreeMap::new();
+    let mut meters: Vec<(usize, String)> = Vec::new();
+    let at = |text: &Option<String>| {
+        let (interface, agent) = place(text.as_deref()?, agents)?;
+        Some((interface.to_owned(), agent))
+    };
+    for link in links {
+        match (at(&link.on), at(&link.measure)) {
+            (Some((on, from)), Some((measure, to))) if from == to => {
+                senders.entry((from, None)).or_default().push((Some(on), Some(measure)));
+            }
+            (Some((on, from)), Some(meter)) => {
+                senders.entry((from, Some(meter.1))).or_default().push((Some(on), None));
+                let (interface, agent) = meter;
+                if !meters.contains(&(agent, interface.clone())) {
+                    meters.push((agent, interface));
+                }
+            }
+            (Some((on, from)), None) => senders.entry((from, None)).or_default().push((Some(on), None)),
+            (None, Some((interface, agent))) => meters.push((agent, interface)),
+            (None, None) => {}
+        }
+    }
+    // Frames of links that have no meter of their own are measured by the meters that there are.
+    let spare = meters.first().map(|(agent, _)| *agent);
+    let numbered = (0u32..).zip(senders);
+    let sends = numbered.map(|(number, ((agent, measured_at), links))| {
+        let own = links.iter().any(|(_, measure)| measure.is_some());
+        let measured_at = measured_at.or(spare.filter(|_| !own));
+        sender(whole, agent, (number, measured_at), &links)
+    });
+    let sends: Vec<Part> = sends.collect();
+    meters.into_iter().map(|(agent, on)| meter(whole, agent, &on)).chain(sends).collect()
+}
+
+fn sender(
+    whole: &Map<String, Value>,
+    agent: usize,
+    (number, measured_at): (u32, Option<usize>),
+    links: &[(Option<String>, Option<String>)],
+) -> Part {
+    let mut job = whole.clone();
+    let link = |(on, measure): &(Option<String>, Option<String>)| {
+        let mut link = Map::new();
+        link.extend(on.clone().map(|on| ("on".to_owned(), on.into())));
+        link.extend(measure.clone().map(|measure| ("measure".to_owned(), measure.into())));
+        Value::Object(link)
+    };
+    job.insert("links".to_owned(), links.iter().map(link).collect());
+    if measured_at.is_some()
+        && let Some(Value::Object(meter)) = job.get_mut("meter")
+    {
+        // What is measured elsewhere is captured there.
+        meter.remove("capture");
+        meter.insert("clock".to_owned(), "tai".into());
+    } else if measured_at.is_some() {
+        job.insert("meter".to_owned(), json!({ "clock": "tai" }));
+    }
+    let of = |end: fn(&(Option<String>, Option<String>)) -> &Option<String>| {
+        links.iter().filter_map(|link| end(link).clone()).collect()
+    };
+    let (sends_on, measures_on) = (of(|link| &link.0), of(|link| &link.1));
+    keep_disrupting(&mut job, &[&sends_on, &measures_on]);
+    Part { agent, role: Role::Sends { number, measured_at }, job, sends_on, measures_on }
+}
+
+fn meter(whole: &Map<String, Value>, agent: usize, on: &str) -> Part {
+    let asked = whole.get("meter").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut job = Map::new();
+    job.insert("kind".to_owned(), "measure".into());
+    job.insert("on".to_owned(), on.into());
+    job.insert("clock".to_owned(), "tai".into());
+    job.insert("streams".to_owned(), STREAMS.into());
+    job.insert("drop".to_owned(), (asked.get("pass") != Some(&Value::Bool(true))).into());
+    for name in ["how", "timestamps", "stream_histograms", "capture"] {
+        job.extend(asked.get(name).map(|value| (name.to_owned(), value.clone())));
+    }
+    job.extend(whole.get("yes_disrupt").map(|names| ("yes_disrupt".to_owned(), names.clone())));
+    let measures_on = vec![on.to_owned()];
+    keep_disrupting(&mut job, &[&measures_on]);
+    Part { agent, role: Role::Measures, job, sends_on: Vec::new(), measures_on }
+}
+
+/// What may be disrupted is told who has it.
+fn keep_disrupting(job: &mut Map<String, Value>, used: &[&Vec<String>]) {
+    if let Some(Value::Array(names)) = job.get_mut("yes_disrupt") {
+        names.retain(|name| name.as_str().is_some_and(|name| used.iter().any(|used| used.iter().any(|own| own == name))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agents(names: &[&str]) -> Vec<Reach> {
+        names.iter().map(|name| format!("{name}=netdyno agent --stdio").parse().expect("an agent")).collect()
+    }
+
+    fn planned(job: &str) -> Result<Plan, Unplanned> {
+        let job = spec::File::read(&format!("{{schema: netdyno.job/1, {job}}}"), "job").expect("a job").jobs.remove(0);
+        plan(&job, &agents(&["a", "b", "c"]))
+    }
+
+    /// Who does what, in a line.
+    fn told(job: &str) -> Vec<String> {
+        let plan = planned(job).unwrap_or_else(|why| panic!("{why}"));
+        let line = |part: &Part| {
+            let name = ["a", "b", "c"][part.agent];
+            let what = match part.role {
+                Role::Whole => "all".to_owned(),
+                Role::Measures => "measures".to_owned(),
+                Role::Sends { number, measured_at } => format!("sends as {number} for {measured_at:?}"),
+            };
+            format!("{name} {what} {:?} {:?}", part.sends_on, part.measures_on)
+        };
+        plan.parts.iter().map(line).collect()
+    }
+
+    #[test]
+    fn each_agent_gets_its_part() {
+        assert_eq!(
+            told("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}]"),
+            [r#"b measures [] ["rx0"]"#, r#"a sends as 0 for Some(1) ["tx0"] []"#]
+        );
+        assert_eq!(
+            told("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@a}]"),
+            [r#"a all ["tx0"] ["rx0"]"#]
+        );
+        // One meter for several senders, as the second measured on nothing of its own.
+        assert_eq!(
+            told("kind: send, what: ipv4/udp, rate: 5pps, share: true, links: [{on: tx0@a, measure: rx0@c}, {on: tx0@b}]"),
+            [r#"c measures [] ["rx0"]"#, r#"a sends as 0 for Some(2) ["tx0"] []"#, r#"b sends as 1 for Some(2) ["tx0"] []"#]
+        );
+        assert_eq!(
+            told("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: x@a, measure: y@a}, {on: x@ns@b, measure: z@a}]"),
+            [r#"a measures [] ["z"]"#, r#"a sends as 0 for None ["x"] ["y"]"#, r#"b sends as 1 for Some(0) ["x@ns"] []"#]
+        );
+        assert_eq!(told("kind: measure, on: eth0@c"), [r#"c all [] ["eth0"]"#]);
+    }
+
+    #[test]
+    fn the_parts_are_jobs_with_what_was_asked_of_them() {
+        let plan = planned(
+            "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}], yes_disrupt: [tx0@a, rx0@b], \
+             meter: {how: packet, pass: true, capture: {file: got.pcapng}}",
+        )
+        .expect("parts");
+        let [meter, sender] = &plan.parts[..] else { panic!("two") };
+        for part in [meter, sender] {
+            let mut job = part.job.clone();
+            job.insert("schema".to_owned(), spec::SCHEMA.into());
+            spec::File::of(Value::Object(job)).expect("a job");
+        }
+        assert_eq!((&meter.job["how"], &meter.job["drop"], &meter.job["clock"]), (&json!("packet"), &json!(false), &json!("tai")));
+        assert_eq!((&meter.job["capture"]["file"], &meter.job["yes_disrupt"]), (&json!("got.pcapng"), &json!(["rx0"])));
+        assert_eq!((&sender.job["meter"]["clock"], &sender.job["yes_disrupt"]), (&json!("tai"), &json!(["tx0"])));
+        assert!(sender.job["meter"].get("capture").is_none());
+    }
+
+    #[test]
+    fn what_is_at_no_agent_is_said_with_how_to_write_it() {
+        let says = |job: &str, words: &[&str]| {
+            let said = planned(job).expect_err("it cannot be planned").to_string();
+            for word in words {
+                assert!(said.contains(word), "{said}");
+            }
+        };
+        says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0}]", &["tx0@a"]);
+        says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@d}]", &["no agent `d`", "a, b, c", ".links[0].on"]);
+        says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0}]", &["rx0@a", "here="]);
+        says("kind: bridge, between: [x@a, y@b]", &["`bridge`", "a and b"]);
+        says(
+            "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}], meter: {check_content: true}",
+            &[".meter.check_content"],
+        );
+    }
+}
