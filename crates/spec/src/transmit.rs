@@ -233,10 +233,7 @@ pub struct Send {
     pub links: Vec<Link>,
     /// The interfaces of several agents share what is sent: each frame leaves by one of them, at the rate and as many frames as are asked for in
     /// all. Default: each sends the whole.
-    #[setting(
-        needs("links"),
-        brief = "Share what is sent among the agents, instead of each sending the whole"
-    )]
+    #[setting(brief = "Share what is sent among the agents, instead of each sending the whole")]
     pub share: bool,
     #[part]
     lab: lab!(),
