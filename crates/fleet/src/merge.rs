@@ -416,6 +416,10 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
     let across: Vec<Comparison> = sends.iter().filter_map(|one| Comparison::of(one, measures)).collect();
     let mut clock = first.unwrap_or_else(|| LatencyClock { name: "tai".to_owned(), ..LatencyClock::default() });
     let error = across.iter().map(|comparison| comparison.error_ns).max();
+    if error.is_some() {
+        // Whether daemons keep the clocks does not matter where they are compared.
+        (clock.max_error_ns, clock.estimated_error_ns, clock.synchronised) = (None, None, None);
+    }
     clock.comparison_error_ns = error;
     whole.result.latency_ns = Distribution::of_all(delays);
     let why = match &whole.result.latency_ns {
@@ -544,7 +548,9 @@ fn agents(all: &[One<'_>]) -> Vec<AgentPart> {
             report: own.map(Box::new),
         }
     };
-    all.iter().map(row).collect()
+    // Who sends comes first.
+    let (sends, measures): (Vec<_>, Vec<_>) = all.iter().partition(|(part, _)| part.role != Role::Measures);
+    sends.iter().chain(&measures).map(row).collect()
 }
 
 /// How its clock stood to this host's over the whole job: by the exchanges right before the start, and no better than those after it.
@@ -607,7 +613,8 @@ fn told_by(whole: &mut Report, (part, came): One<'_>, report: &Report) {
             false => whole.result.verdict.fall_short(said.code, sentence),
         }
     }
-    for said in report.warnings.iter() {
+    let compared = part.role == Role::Measures;
+    for said in report.warnings.iter().filter(|said| !(compared && said.code == Code::ClockUnkept)) {
         whole.warnings.add(said.code, said.sentence().behind(&format!("{}: ", came.name)));
     }
 }
