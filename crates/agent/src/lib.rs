@@ -29,9 +29,10 @@ mod schema;
 pub use grants::{BadGrant, Grants};
 pub use input::{Came, Input};
 pub use message::{
-    Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FaultData,
-    FaultKind, FilePiece, FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits, May, OfContent,
-    OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Used, Welcome, Written,
+    Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault,
+    FaultData, FaultKind, FilePiece, FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits,
+    May, OfContent, OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Used,
+    Welcome, Written,
 };
 #[cfg(not(feature = "without-schemas"))]
 pub use schema::schema;
@@ -358,7 +359,10 @@ impl Agent {
             return Err(Fault::new(FaultKind::Late, what).remedy("give a later `start_at`"));
         }
         if !hold.begin_at(asked.start_at) {
-            return Err(Fault::new(FaultKind::Engine, format!("{} was told already when to begin", run.name)));
+            return Err(Fault::new(
+                FaultKind::Engine,
+                format!("{} was told already when to begin", run.name),
+            ));
         }
         Ok(now(json!({})))
     }

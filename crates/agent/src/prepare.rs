@@ -49,7 +49,9 @@ fn joined(asked: message::Among, start_at: Option<u64>) -> Result<Among, Fault> 
     if let Some((part, of)) = asked.part
         && !(part < of && of <= PARTS)
     {
-        let what = format!("job.start: `among.part` [{part}, {of}]: the first must be less than the second, and that at most {PARTS}");
+        let what = format!(
+            "job.start: `among.part` [{part}, {of}]: the first must be less than the second, and that at most {PARTS}"
+        );
         return Err(Fault::usage(what));
     }
     let hold = asked.hold.then(Arc::default);
@@ -88,7 +90,8 @@ pub(crate) fn prepare(
                 | Job::Netserver(_)
         )
     {
-        return Err(Fault::usage("job.start: jobs of this kind begin at once").remedy("leave out `start_at` and `hold`"));
+        return Err(Fault::usage("job.start: jobs of this kind begin at once")
+            .remedy("leave out `start_at` and `hold`"));
     }
     if let Some(agree) = agree {
         agrees(agree, &as_sent)?;

@@ -1,8 +1,8 @@
 //! A job that was started here, until it is forgotten.
 
 use crate::message::{
-    CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Written,
-    answer, notification,
+    CHUNK_BYTES, Fault, FaultKind, FilePiece, FileRead, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot,
+    Written, answer, notification,
 };
 use crate::outbox::Outbox;
 use base64::Engine as _;

@@ -2,8 +2,8 @@
 
 use crate::message::{
     AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FilePiece, FileRead,
-    Hello, JobGo, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunReady, RunSnapshot, Welcome,
-    Written,
+    Hello, JobGo, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunReady,
+    RunSnapshot, Welcome, Written,
 };
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};

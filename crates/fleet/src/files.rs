@@ -49,7 +49,8 @@ impl Client {
         while offset < bytes {
             let count = file.read(&mut piece).map_err(here(path))?;
             let read = piece.get(..count).filter(|read| !read.is_empty());
-            let read = read.ok_or_else(|| here(path)(io::Error::other("it became shorter while it was sent")))?;
+            let read =
+                read.ok_or_else(|| here(path)(io::Error::other("it became shorter while it was sent")))?;
             let chunk = json!({ "content": content, "offset": offset, "base64": STANDARD.encode(read) });
             self.call::<Value>("content.chunk", &chunk)?;
             offset += count as u64;
@@ -81,12 +82,8 @@ impl Client {
         let mut file = File::create_new(beside).map_err(here(beside))?;
         let (mut digest, mut offset) = (Sha256::new(), 0u64);
         while offset < written.bytes {
-            let asked = FileRead {
-                run: run.to_owned(),
-                name: written.name.clone(),
-                offset,
-                length: PIECE as u64,
-            };
+            let asked =
+                FileRead { run: run.to_owned(), name: written.name.clone(), offset, length: PIECE as u64 };
             let told: FilePiece = self.call("file.read", &asked)?;
             let piece = STANDARD.decode(&told.base64).unwrap_or_default();
             if piece.is_empty() || piece.len() as u64 > written.bytes - offset {

@@ -35,7 +35,9 @@ fn cumulative(intervals: &[Interval], of: fn(&Interval) -> Option<u64>) -> Optio
 /// How much of it until `at`.
 fn until(points: &[(u64, u64)], at: u64) -> u64 {
     let after = points.partition_point(|(end, _)| *end <= at);
-    let (Some(&(from, before)), next) = (points.get(after.wrapping_sub(1)), points.get(after)) else { return 0 };
+    let (Some(&(from, before)), next) = (points.get(after.wrapping_sub(1)), points.get(after)) else {
+        return 0;
+    };
     let Some(&(to, then)) = next else { return before };
     let part = u128::from(then - before) * u128::from(at - from) / u128::from((to - from).max(1));
     before.saturating_add(u64::try_from(part).unwrap_or(u64::MAX))
@@ -43,7 +45,8 @@ fn until(points: &[(u64, u64)], at: u64) -> u64 {
 
 /// The sums of all, of who counted: an interval that some do not have has what the others have.
 pub(crate) fn summed(hosts: &[&[Interval]]) -> Vec<Interval> {
-    let end = hosts.iter().filter_map(|intervals| intervals.iter().map(|i| i.end_ns).max()).max().unwrap_or(0);
+    let end =
+        hosts.iter().filter_map(|intervals| intervals.iter().map(|i| i.end_ns).max()).max().unwrap_or(0);
     if end == 0 {
         return Vec::new();
     }
@@ -77,7 +80,9 @@ pub(crate) fn summed(hosts: &[&[Interval]]) -> Vec<Interval> {
 pub(crate) fn put_delays(whole: &mut [Interval], measured: &[Interval]) {
     for interval in whole {
         let middle = interval.start_ns.midpoint(interval.end_ns);
-        let Some(own) = measured.iter().find(|own| own.start_ns <= middle && middle < own.end_ns) else { continue };
+        let Some(own) = measured.iter().find(|own| own.start_ns <= middle && middle < own.end_ns) else {
+            continue;
+        };
         interval.latency_p50_ns = own.latency_p50_ns;
         interval.latency_p99_ns = own.latency_p99_ns;
         interval.latency_p999_ns = own.latency_p999_ns;
@@ -96,14 +101,23 @@ mod tests {
 
     #[test]
     fn looks_that_are_not_at_the_same_moments_are_put_on_one_grid() {
-        let sender = [interval(0, 101_000_000, Some(1010), None), interval(101_000_000, 200_000_000, Some(990), None)];
-        let meter = [interval(0, 150_000_000, None, Some(1500)), interval(150_000_000, 300_000_000, None, Some(500))];
+        let sender =
+            [interval(0, 101_000_000, Some(1010), None), interval(101_000_000, 200_000_000, Some(990), None)];
+        let meter =
+            [interval(0, 150_000_000, None, Some(1500)), interval(150_000_000, 300_000_000, None, Some(500))];
         let whole = summed(&[&sender, &meter]);
-        let told: Vec<_> = whole.iter().map(|i| (i.start_ns / 1_000_000, i.end_ns / 1_000_000, i.tx_frames, i.rx_frames)).collect();
+        let told: Vec<_> = whole
+            .iter()
+            .map(|i| (i.start_ns / 1_000_000, i.end_ns / 1_000_000, i.tx_frames, i.rx_frames))
+            .collect();
         // Between its looks the meter counted evenly, as far as anybody knows.
         assert_eq!(
             told,
-            [(0, 100, Some(1000), Some(1000)), (100, 200, Some(1000), Some(666)), (200, 300, Some(0), Some(334))]
+            [
+                (0, 100, Some(1000), Some(1000)),
+                (100, 200, Some(1000), Some(666)),
+                (200, 300, Some(0), Some(334))
+            ]
         );
         assert!(summed(&[&[], &[]]).is_empty() && summed(&[]).is_empty());
     }

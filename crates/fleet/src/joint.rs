@@ -133,7 +133,11 @@ impl Course {
     }
 
     /// Waits until `enough` is so, somebody has failed, or it is to end; before the start each of these ends all.
-    fn await_others(&self, stop: &AtomicBool, enough: impl Fn(&State) -> bool) -> Result<MutexGuard<'_, State>, Lost> {
+    fn await_others(
+        &self,
+        stop: &AtomicBool,
+        enough: impl Fn(&State) -> bool,
+    ) -> Result<MutexGuard<'_, State>, Lost> {
         let mut state = self.lock();
         loop {
             if state.failed || stop.load(Relaxed) {
@@ -190,7 +194,9 @@ pub fn carry_out(
         session,
         answer,
         kind: job.kind(),
-        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned()),
+        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .ok()
+            .map(|id| id.trim().to_owned()),
         course: Course::default(),
         latest: Mutex::default(),
     };
@@ -209,14 +215,18 @@ impl Joint<'_> {
             let spawned: Vec<_> = (0..)
                 .zip(&self.plan.parts)
                 .map(|(number, part)| {
-                    let thread = std::thread::Builder::new().name("agent".to_owned()).stack_size(crate::check::STACK_BYTES);
+                    let thread = std::thread::Builder::new()
+                        .name("agent".to_owned())
+                        .stack_size(crate::check::STACK_BYTES);
                     thread.spawn_scoped(scope, move || self.part(number, part))
                 })
                 .collect();
             if spawned.iter().any(Result::is_err) {
                 self.course.change(|state| state.failed = true);
             }
-            let shown = std::thread::Builder::new().name("agents".to_owned()).spawn_scoped(scope, || self.show(&over));
+            let shown = std::thread::Builder::new()
+                .name("agents".to_owned())
+                .spawn_scoped(scope, || self.show(&over));
             let results: Vec<_> = spawned
                 .into_iter()
                 .map(|thread| match thread {
@@ -240,7 +250,12 @@ impl Joint<'_> {
             return Err(self.first_error(outcomes));
         }
         let sends = |part: &Part| !matches!(part.role, Role::Measures);
-        let any = self.plan.parts.iter().zip(&outcomes).any(|(part, outcome)| sends(part) && outcome.result.is_ok());
+        let any = self
+            .plan
+            .parts
+            .iter()
+            .zip(&outcomes)
+            .any(|(part, outcome)| sends(part) && outcome.result.is_ok());
         if !any {
             return Err(match self.first_error(outcomes) {
                 NotDone::Agent { agent, why, remedy } => NotDone::Lost { agent, why, remedy },
@@ -386,7 +401,13 @@ impl Joint<'_> {
     }
 
     /// Waits until all are ready, and begins with them.
-    fn begin(&self, number: usize, client: &mut Client, run: &str, (offset, ahead): (Offset, i64)) -> Result<(), Lost> {
+    fn begin(
+        &self,
+        number: usize,
+        client: &mut Client,
+        run: &str,
+        (offset, ahead): (Offset, i64),
+    ) -> Result<(), Lost> {
         let (course, stop) = (&self.course, &*self.session.stop);
         course.change(|state| {
             state.ready.insert(number, offset);
@@ -400,7 +421,10 @@ impl Joint<'_> {
                 let lead = LEAD.max(Duration::from_nanos(worst).saturating_mul(TRIPS));
                 let start = clocks::now(clocks::Clock::Tai).saturating_add(nanoseconds(lead));
                 let names: Vec<String> = self.plan.parts.iter().map(|part| self.name(part)).collect();
-                self.session.say(Code::Begun, format!("{} begin in {}", names.join(", "), report::units::time(nanoseconds(lead))));
+                self.session.say(
+                    Code::Begun,
+                    format!("{} begin in {}", names.join(", "), report::units::time(nanoseconds(lead))),
+                );
                 *state.start.insert(start)
             }
         };
@@ -433,15 +457,20 @@ impl Joint<'_> {
             return (part.role == Role::Measures).then(|| Among { hold: true, ..Among::default() });
         };
         let senders = u32::try_from(self.senders()).unwrap_or(u32::MAX);
-        Some(Among { hold: true, stamps_ahead_ns, measured: measured_at.is_some(), part: Some((number, senders)) })
+        Some(Among {
+            hold: true,
+            stamps_ahead_ns,
+            measured: measured_at.is_some(),
+            part: Some((number, senders)),
+        })
     }
 
     /// How far the clock is ahead of this sender's where its frames are measured.
     fn ahead(&self, number: usize, part: &Part, reached: &BTreeMap<usize, Reached>) -> Ahead {
         let meter = match part.role {
-            Role::Sends { measured_at: Some(agent), .. } => {
-                (0..).zip(&self.plan.parts).find(|(_, other)| other.role == Role::Measures && other.agent == agent)
-            }
+            Role::Sends { measured_at: Some(agent), .. } => (0..)
+                .zip(&self.plan.parts)
+                .find(|(_, other)| other.role == Role::Measures && other.agent == agent),
             _ => None,
         };
         let ends = meter.and_then(|(meter, _)| Some((reached.get(&number)?, reached.get(&meter)?)));
@@ -492,10 +521,14 @@ impl Joint<'_> {
         }
         let fetched = client.written(run).map_err(FileLost::from).and_then(|files| {
             files.iter().try_for_each(|file| {
-                let allowed = self.session.consent.write.iter().any(|path| is_beside(path, Path::new(&file.name)));
+                let allowed =
+                    self.session.consent.write.iter().any(|path| is_beside(path, Path::new(&file.name)));
                 match allowed {
                     true => client.fetch(run, file, Path::new(&file.name)),
-                    false => Err(Lost::Nonsense { what: "it tells of files that the job does not write".to_owned() }.into()),
+                    false => Err(Lost::Nonsense {
+                        what: "it tells of files that the job does not write".to_owned(),
+                    }
+                    .into()),
                 }
             })
         });
@@ -505,7 +538,8 @@ impl Joint<'_> {
 
 /// May this be one of the files of a capture that begins anew each hour?
 fn is_beside(asked: &Path, told: &Path) -> bool {
-    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem =
+        |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let first = |name: String| name.split('.').next().unwrap_or_default().to_owned();
     asked == told || asked.parent() == told.parent() && stem(told).starts_with(&first(stem(asked)))
 }
@@ -591,7 +625,7 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// What an agent tells is read as a result file of somebody else is.
 fn read_report(told: Value) -> Result<Report, Failed> {
-    serde_json::from_value(told).map_err(|error| {
+    report::json::from_value(told).map_err(|error| {
         let said = crate::lost::shown(&error.to_string());
         Failed::There(Lost::Nonsense { what: format!("its report: {said}") })
     })
@@ -613,8 +647,9 @@ fn summed(latest: &BTreeMap<usize, Value>, parts: &[Part]) -> Snapshot {
         let sends = |part: usize| parts.get(part).is_some_and(|part| part.role != Role::Measures);
         latest.iter().filter(move |(part, _)| sends(**part)).map(|(_, value)| value)
     };
-    let intended: Option<u64> =
-        senders().map(|value| number(value, "/intended_frames")).try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)));
+    let intended: Option<u64> = senders()
+        .map(|value| number(value, "/intended_frames"))
+        .try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)));
     Snapshot {
         at_ns: latest.values().filter_map(|value| number(value, "/elapsed_ns")).max().unwrap_or(0),
         remaining_ns: senders().filter_map(|value| number(value, "/remaining_ns")).max(),
@@ -645,7 +680,10 @@ mod tests {
         assert_eq!(between(reached(0, 50_000, "x"), reached(5_000_000, 60_000, "x")), (5_000_000, false));
         assert_eq!(between(reached(4_000, 50_000, "x"), reached(-3_000, 60_000, "y")), (-7_000, false));
         assert_eq!(between(reached(4_000, 50_000, ""), reached(-3_000, 60_000, "")), (-7_000, false));
-        assert_eq!(between(reached(i64::MIN, u64::MAX, "x"), reached(i64::MAX, u64::MAX, "y")), (i64::MAX, false));
+        assert_eq!(
+            between(reached(i64::MIN, u64::MAX, "x"), reached(i64::MAX, u64::MAX, "y")),
+            (i64::MAX, false)
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::joint::NotDone;
 use crate::offset::Offset;
 use crate::plan::{Part, Plan, Role};
 use report::{
-    AgentClock, AgentPart, CatchUp, Code, Distribution, Flows, Interval, LatencyClock, Loss, Pacing, Report, Rx,
-    RxInterface, SignedFrames, Stream, Totals, Tx, TxInterface, Verdict, units,
+    AgentClock, AgentPart, CatchUp, Code, Distribution, Flows, Interval, LatencyClock, Loss, Pacing, Report,
+    Rx, RxInterface, SignedFrames, Stream, Totals, Tx, TxInterface, Verdict, units,
 };
 use spec::Job;
 use std::collections::BTreeMap;
@@ -40,7 +40,8 @@ type One<'a> = (&'a Part, &'a Came);
 /// Puts the parts of a job together.
 pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, NotDone> {
     let all: Vec<One<'_>> = plan.parts.iter().zip(&came).collect();
-    let (sends, measures): (Vec<One<'_>>, Vec<One<'_>>) = all.iter().partition(|(part, _)| part.role != Role::Measures);
+    let (sends, measures): (Vec<One<'_>>, Vec<One<'_>>) =
+        all.iter().partition(|(part, _)| part.role != Role::Measures);
     let Some(first) = sends.iter().find_map(|(_, came)| came.report.as_ref().ok()) else {
         return Err(NotDone::Stopped);
     };
@@ -71,10 +72,25 @@ fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_
             Job::Send(send) => send.count.as_deref().copied(),
             _ => None,
         };
-        // Frames of one flow may have left at several.
-        whole.result.flows = None;
+        // Frames of one flow may have left at several: it is once among those of all.
+        let sent = whole
+            .result
+            .tx
+            .as_ref()
+            .map(|tx| tx.totals)
+            .filter(|_| sends.iter().all(|(_, came)| came.report.is_ok()));
+        let counted = match (job, sent) {
+            (Job::Send(send), Some(sent)) => {
+                job::flows_among(send, sent.frames).map(|counted| (sent, counted))
+            }
+            _ => None,
+        };
+        whole.result.flows = counted.map(|(sent, (flows, frames))| {
+            Flows::over(flows, frames, sent.frames.saturating_sub(frames), sent.duration_ns)
+        });
     }
-    let meters: Vec<&Report> = measuring(sends).chain(measuring(measures)).map(|(_, report)| report).collect();
+    let meters: Vec<&Report> =
+        measuring(sends).chain(measuring(measures)).map(|(_, report)| report).collect();
     if !meters.is_empty() {
         received(whole, &meters, measures);
         let known = streams(whole, plan, sends, measures);
@@ -219,7 +235,8 @@ fn received(whole: &mut Report, meters: &[&Report], measures: &[One<'_>]) {
     }
     whole.result.rx = Some(rx);
     whole.result.frame_sizes = sizes(meters);
-    let gaps: Vec<&Distribution> = meters.iter().filter_map(|report| report.result.arrival_gap_ns.as_ref()).collect();
+    let gaps: Vec<&Distribution> =
+        meters.iter().filter_map(|report| report.result.arrival_gap_ns.as_ref()).collect();
     whole.result.arrival_gap_ns = Distribution::of_all(gaps);
 }
 
@@ -273,7 +290,9 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
         }
     }
     let mut arrived: BTreeMap<u32, u64> = BTreeMap::new();
-    for stream in measures.iter().filter_map(|(_, came)| came.report.as_ref().ok()).flat_map(|report| &report.streams) {
+    for stream in
+        measures.iter().filter_map(|(_, came)| came.report.as_ref().ok()).flat_map(|report| &report.streams)
+    {
         let distinct = stream.rx_frames.saturating_sub(stream.duplicated_frames);
         let Some(at) = own.get(&stream.stream) else {
             known.foreign = known.foreign.saturating_add(stream.rx_frames);
@@ -324,7 +343,13 @@ fn add(
     row.name = row.name.take().or(name);
     if row.rx_frames == 0 {
         let known = (row.tx_frames, row.lost_frames, row.lost_at_end_frames, row.name.take());
-        *row = Stream { stream: at.1, lost_frames: known.1.saturating_add(part.lost_frames), tx_frames: known.0, name: known.3, ..part };
+        *row = Stream {
+            stream: at.1,
+            lost_frames: known.1.saturating_add(part.lost_frames),
+            tx_frames: known.0,
+            name: known.3,
+            ..part
+        };
         row.lost_at_end_frames = row.lost_at_end_frames.saturating_add(known.2);
     } else {
         row.add(part);
@@ -359,12 +384,15 @@ fn named(rows: BTreeMap<(u32, u32), Stream>, plan: &Plan, sends: &[One<'_>]) -> 
 fn loss(whole: &mut Report, (sends, measures): (&[One<'_>], &[One<'_>]), known: Known) {
     let silent = sends.iter().chain(measures).any(|(_, came)| came.report.is_err());
     let near: Vec<&Report> = measuring(sends).map(|(_, report)| report).collect();
-    let far_sent = sends.iter().filter(|(part, _)| matches!(part.role, Role::Sends { measured_at: Some(_), .. }));
+    let far_sent =
+        sends.iter().filter(|(part, _)| matches!(part.role, Role::Sends { measured_at: Some(_), .. }));
     let far_sent: Vec<&Tx> =
         far_sent.filter_map(|(_, came)| came.report.as_ref().ok()?.result.tx.as_ref()).collect();
     let far_frames = sum(far_sent.iter().map(|tx| tx.totals.frames));
-    let far_came: Vec<&Rx> = measuring(measures).filter_map(|(_, report)| report.result.rx.as_ref()).collect();
-    let arrived = sum(far_came.iter().map(|rx| rx.totals.frames.saturating_sub(rx.duplicated_frames.unwrap_or(0))));
+    let far_came: Vec<&Rx> =
+        measuring(measures).filter_map(|(_, report)| report.result.rx.as_ref()).collect();
+    let arrived =
+        sum(far_came.iter().map(|rx| rx.totals.frames.saturating_sub(rx.duplicated_frames.unwrap_or(0))));
     let all_numbered = known.numbered == far_frames && known.lost.is_some();
     let (far_lost, by_count) = match known.lost {
         Some(lost) if all_numbered => (lost, false),
@@ -405,7 +433,8 @@ fn ours(measures: &[One<'_>], known: Known) -> u64 {
 
 /// Delays of all, unless the clocks of both ends are compared too coarsely for them.
 fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>], &[One<'_>])) {
-    let delays: Vec<&Distribution> = meters.iter().filter_map(|report| report.result.latency_ns.as_ref()).collect();
+    let delays: Vec<&Distribution> =
+        meters.iter().filter_map(|report| report.result.latency_ns.as_ref()).collect();
     if let [only] = meters {
         whole.result.delay_variation = only.result.delay_variation.clone();
     }
@@ -414,7 +443,8 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
     }
     let first = meters.iter().find_map(|report| report.result.latency_clock.clone());
     let across: Vec<Comparison> = sends.iter().filter_map(|one| Comparison::of(one, measures)).collect();
-    let mut clock = first.unwrap_or_else(|| LatencyClock { name: "tai".to_owned(), ..LatencyClock::default() });
+    let mut clock =
+        first.unwrap_or_else(|| LatencyClock { name: "tai".to_owned(), ..LatencyClock::default() });
     let error = across.iter().map(|comparison| comparison.error_ns).max();
     if error.is_some() {
         // Whether daemons keep the clocks does not matter where they are compared.
@@ -530,7 +560,8 @@ fn environment(whole: &mut Report, all: &[One<'_>]) {
 /// A row for each agent; of one that sends and measures for others, both.
 fn agents(all: &[One<'_>]) -> Vec<AgentPart> {
     let row = |(part, came): &One<'_>| {
-        let late = came.report.as_ref().ok().and_then(|report| report.result.pacing.as_ref()?.first_frame_late_ns);
+        let late =
+            came.report.as_ref().ok().and_then(|report| report.result.pacing.as_ref()?.first_frame_late_ns);
         let mut own = came.report.as_ref().ok().cloned();
         if let Some(own) = &mut own {
             // What stands in it was an agent's word already.
@@ -595,7 +626,11 @@ fn verdict(whole: &mut Report, all: &[One<'_>]) {
     let frames = whole.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
     if let Some(loss) = lost {
         let how = if loss.by_count_only { ", by count" } else { "" };
-        let said = format!("{} of {} did not arrive{how}", units::count(loss.frames), units::counted(frames, "frame"));
+        let said = format!(
+            "{} of {} did not arrive{how}",
+            units::count(loss.frames),
+            units::counted(frames, "frame")
+        );
         whole.result.verdict.fall_short(Code::FramesLost, said);
     }
 }

@@ -53,13 +53,17 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unplanned {
     /// None of its interfaces is at an agent.
-    #[error("agents are named, and none of the job's interfaces is at one: write IFACE@AGENT, such as {example}")]
+    #[error(
+        "agents are named, and none of the job's interfaces is at one: write IFACE@AGENT, such as {example}"
+    )]
     Nowhere {
         /// An interface of the job with an agent that there is, or what it looks like.
         example: String,
     },
     /// One is, and another one is not.
-    #[error("`{setting}` {interface}: it is at no agent; write {interface}@{agent} (or start an agent on this host, too: here='netdyno agent --stdio --allow-interface {interface}')")]
+    #[error(
+        "`{setting}` {interface}: it is at no agent; write {interface}@{agent} (or start an agent on this host, too: here='netdyno agent --stdio --allow-interface {interface}')"
+    )]
     Here {
         /// The setting.
         setting: String,
@@ -81,7 +85,9 @@ pub enum Unplanned {
         known: String,
     },
     /// Jobs of this kind have one place.
-    #[error("a job of kind `{kind}` is carried out by one agent, and this one has interfaces at {agents}: only `send` and `replay` can send at one and measure at another")]
+    #[error(
+        "a job of kind `{kind}` is carried out by one agent, and this one has interfaces at {agents}: only `send` and `replay` can send at one and measure at another"
+    )]
     Apart {
         /// The kind.
         kind: &'static str,
@@ -127,7 +133,10 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
             Job::Measure(_) => (Vec::new(), of(&["on"])),
             _ => (of(&["on", "between", "device"]), of(&["measure"])),
         };
-        return Ok(Plan { parts: vec![Part { agent, role, job: whole, sends_on, measures_on }], shared: false });
+        return Ok(Plan {
+            parts: vec![Part { agent, role, job: whole, sends_on, measures_on }],
+            shared: false,
+        });
     }
     let (links, shared) = match job {
         Job::Send(send) => (&send.links, send.share),
@@ -183,7 +192,8 @@ fn places(job: &mut Value, agents: &[Reach]) -> Result<Vec<At>, Unplanned> {
 fn not_at(job: &mut Value, agents: &[Reach]) -> Unplanned {
     let mut closest = None;
     each_text(job, &mut |setting, reach, text| {
-        if reach == Reaches::Interface && closest.is_none() {
+        let is_better = closest.is_none() || setting.ends_with(".on");
+        if reach == Reaches::Interface && is_better {
             closest = Some((setting.to_owned(), text.clone()));
         }
     });
@@ -209,9 +219,9 @@ fn unknown(setting: String, text: &str, name: &str, agents: &[Reach]) -> Unplann
     }
 }
 
-/// As a client knows how to word it.
+/// As a client knows how to word it: of a list of links the end alone.
 fn dotted(setting: &str) -> String {
-    format!(".{setting}")
+    format!(".{}", setting.rsplit('.').next().unwrap_or(setting))
 }
 
 /// Refuses what takes sender and meter in one place.
@@ -228,9 +238,15 @@ fn together(job: &Job) -> Result<(), Unplanned> {
         _ => (false, false, false, false),
     };
     match () {
-        () if content => refused(".meter.check_content", "who measures knows what was sent where both are one agent's alone"),
+        () if content => refused(
+            ".meter.check_content",
+            "who measures knows what was sent where both are one agent's alone",
+        ),
         () if mesh => refused(".pattern", "the ports of a mesh are one agent's"),
-        () if trip => refused(".round_trip", "what comes back is measured where it left: give that agent's interface alone"),
+        () if trip => refused(
+            ".round_trip",
+            "what comes back is measured where it left: give that agent's interface alone",
+        ),
         () if lab => refused(".lab", "a lab is made where the job runs"),
         () => Ok(()),
     }
@@ -239,7 +255,8 @@ fn together(job: &Job) -> Result<(), Unplanned> {
 /// The senders, each with the links that it has, and the meters of what is measured elsewhere.
 fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> Vec<Part> {
     // What leaves one agent and is measured at one other is one job: its stamps are of that one's clock.
-    let mut senders: BTreeMap<(usize, Option<usize>), Vec<(Option<String>, Option<String>)>> = BTreeMap::new();
+    let mut senders: BTreeMap<(usize, Option<usize>), Vec<(Option<String>, Option<String>)>> =
+        BTreeMap::new();
     let mut meters: Vec<(usize, String)> = Vec::new();
     let at = |text: &Option<String>| {
         let (interface, agent) = place(text.as_deref()?, agents)?;
@@ -288,13 +305,8 @@ fn sender(
         Value::Object(link)
     };
     job.insert("links".to_owned(), links.iter().map(link).collect());
-    if measured_at.is_some()
-        && let Some(Value::Object(meter)) = job.get_mut("meter")
-    {
-        // What is measured elsewhere is captured there.
-        meter.remove("capture");
-        meter.insert("clock".to_owned(), "tai".into());
-    } else if measured_at.is_some() {
+    if measured_at.is_some() {
+        // How frames are measured is said to who measures them.
         job.insert("meter".to_owned(), json!({ "clock": "tai" }));
     }
     let of = |end: fn(&(Option<String>, Option<String>)) -> &Option<String>| {
@@ -325,7 +337,9 @@ fn meter(whole: &Map<String, Value>, agent: usize, on: &str) -> Part {
 /// What may be disrupted is told who has it.
 fn keep_disrupting(job: &mut Map<String, Value>, used: &[&Vec<String>]) {
     if let Some(Value::Array(names)) = job.get_mut("yes_disrupt") {
-        names.retain(|name| name.as_str().is_some_and(|name| used.iter().any(|used| used.iter().any(|own| own == name))));
+        names.retain(|name| {
+            name.as_str().is_some_and(|name| used.iter().any(|used| used.iter().any(|own| own == name)))
+        });
     }
 }
 
@@ -338,7 +352,10 @@ mod tests {
     }
 
     fn planned(job: &str) -> Result<Plan, Unplanned> {
-        let job = spec::File::read(&format!("{{schema: netdyno.job/1, {job}}}"), "job").expect("a job").jobs.remove(0);
+        let job = spec::File::read(&format!("{{schema: netdyno.job/1, {job}}}"), "job")
+            .expect("a job")
+            .jobs
+            .remove(0);
         plan(&job, &agents(&["a", "b", "c"]))
     }
 
@@ -369,12 +386,24 @@ mod tests {
         );
         // One meter for several senders, as the second measured on nothing of its own.
         assert_eq!(
-            told("kind: send, what: ipv4/udp, rate: 5pps, share: true, links: [{on: tx0@a, measure: rx0@c}, {on: tx0@b}]"),
-            [r#"c measures [] ["rx0"]"#, r#"a sends as 0 for Some(2) ["tx0"] []"#, r#"b sends as 1 for Some(2) ["tx0"] []"#]
+            told(
+                "kind: send, what: ipv4/udp, rate: 5pps, share: true, links: [{on: tx0@a, measure: rx0@c}, {on: tx0@b}]"
+            ),
+            [
+                r#"c measures [] ["rx0"]"#,
+                r#"a sends as 0 for Some(2) ["tx0"] []"#,
+                r#"b sends as 1 for Some(2) ["tx0"] []"#
+            ]
         );
         assert_eq!(
-            told("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: x@a, measure: y@a}, {on: x@ns@b, measure: z@a}]"),
-            [r#"a measures [] ["z"]"#, r#"a sends as 0 for None ["x"] ["y"]"#, r#"b sends as 1 for Some(0) ["x@ns"] []"#]
+            told(
+                "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: x@a, measure: y@a}, {on: x@ns@b, measure: z@a}]"
+            ),
+            [
+                r#"a measures [] ["z"]"#,
+                r#"a sends as 0 for None ["x"] ["y"]"#,
+                r#"b sends as 1 for Some(0) ["x@ns"] []"#
+            ]
         );
         assert_eq!(told("kind: measure, on: eth0@c"), [r#"c all [] ["eth0"]"#]);
     }
@@ -392,9 +421,18 @@ mod tests {
             job.insert("schema".to_owned(), spec::SCHEMA.into());
             spec::File::of(Value::Object(job)).expect("a job");
         }
-        assert_eq!((&meter.job["how"], &meter.job["drop"], &meter.job["clock"]), (&json!("packet"), &json!(false), &json!("tai")));
-        assert_eq!((&meter.job["capture"]["file"], &meter.job["yes_disrupt"]), (&json!("got.pcapng"), &json!(["rx0"])));
-        assert_eq!((&sender.job["meter"]["clock"], &sender.job["yes_disrupt"]), (&json!("tai"), &json!(["tx0"])));
+        assert_eq!(
+            (&meter.job["how"], &meter.job["drop"], &meter.job["clock"]),
+            (&json!("packet"), &json!(false), &json!("tai"))
+        );
+        assert_eq!(
+            (&meter.job["capture"]["file"], &meter.job["yes_disrupt"]),
+            (&json!("got.pcapng"), &json!(["rx0"]))
+        );
+        assert_eq!(
+            (&sender.job["meter"]["clock"], &sender.job["yes_disrupt"]),
+            (&json!("tai"), &json!(["tx0"]))
+        );
         assert!(sender.job["meter"].get("capture").is_none());
     }
 
@@ -407,8 +445,14 @@ mod tests {
             }
         };
         says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0}]", &["tx0@a"]);
-        says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@d}]", &["no agent `d`", "a, b, c", ".links[0].on"]);
-        says("kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0}]", &["rx0@a", "here="]);
+        says(
+            "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@d}]",
+            &["no agent `d`", "a, b, c", "`.on`"],
+        );
+        says(
+            "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0}]",
+            &["rx0@a", "here="],
+        );
         says("kind: bridge, between: [x@a, y@b]", &["`bridge`", "a and b"]);
         says(
             "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}], meter: {check_content: true}",

@@ -53,6 +53,7 @@ pub use handle::{Failed, Handle, Outcome, carry_out, go_on, go_on_between, spawn
 pub use kinds::clone::agent::{Forwarded, ForwardedSessions, forward as forward_to_clone};
 pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, diagnose as diagnose_clone};
 pub use kinds::clone::key::make as make_clone_key;
+pub use kinds::send::flows_among;
 pub use kinds::shared::draw_seed;
 pub use run::together::Member;
 pub use session::{Among, Hold, Late, Session};

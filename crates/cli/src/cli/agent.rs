@@ -43,7 +43,13 @@ pub struct Agent {
     pub allow_source_prefix: Vec<String>,
     /// For trying out whether distances of clocks are found: answer by a clock, and stamp frames by it, that is so many nanoseconds
     /// ahead of this host's (behind: -5000). Arrivals are timed by this host's own all the same.
-    #[arg(long, value_name = "NS", default_value_t = 0, allow_negative_numbers = true, help_heading = "Expert")]
+    #[arg(
+        long,
+        value_name = "NS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        help_heading = "Expert"
+    )]
     pub clock_ahead: i64,
     /// Keep so many bytes of files, in memory: what is sent, and what jobs write.
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Expert")]

@@ -64,7 +64,9 @@ pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Duration)>> {
     let answer = agents_timeout.unwrap_or(ANSWER);
     if agent.is_empty() && inventory.is_none() {
         if agents_timeout.is_some() {
-            bail!("--agents-timeout: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too");
+            bail!(
+                "--agents-timeout: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too"
+            );
         }
         return Ok(None);
     }

@@ -7,6 +7,7 @@
 mod agent;
 mod agents;
 mod agents_jobs;
+mod agents_send;
 mod bridge;
 mod busy;
 mod capture;

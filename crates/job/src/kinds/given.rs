@@ -77,7 +77,9 @@ fn carry_out(
         None => RequestedRate { text: traffic::Rate::TopSpeed.to_string(), ..RequestedRate::default() },
     };
     if session.among.part.is_some_and(|(_, of)| of > 1) {
-        bail!("several agents send frames of expressions and scenarios only: a plugin that yields frames one by one is one agent's");
+        bail!(
+            "several agents send frames of expressions and scenarios only: a plugin that yields frames one by one is one agent's"
+        );
     }
     if (job.sign == Sign::Always || job.round_trip) && !source.sign(0) {
         bail!("sign: this source cannot sign its frames: leave it out");

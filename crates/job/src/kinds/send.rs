@@ -149,7 +149,9 @@ fn part(
 ) -> Result<()> {
     let Some((number, of)) = part else {
         if args.share {
-            bail!("`.share`: the interfaces of one host each send the whole: share frames among agents, or among `.cores`");
+            bail!(
+                "`.share`: the interfaces of one host each send the whole: share frames among agents, or among `.cores`"
+            );
         }
         return Ok(());
     };
@@ -163,13 +165,15 @@ fn part(
     if several {
         bail!("`.share`: give one interface of each agent, and no mesh");
     }
-    let count = |whole: Option<u64>| match whole {
+    let count = |whole: Option<u64>| {
+        match whole {
         None => Ok(None),
         Some(whole) => program.share_count(number, of, whole).map(Some).with_context(|| {
             format!(
                 "`.count` {whole} cannot be shared out among {of} agents, because streams with rates of their own take part in it: give a `.duration` instead"
             )
         }),
+    }
     };
     (planned.resolved.count, planned.total) = (count(planned.resolved.count)?, count(planned.total)?);
     *program = program.share(number, of);
@@ -413,6 +417,19 @@ fn teach(program: &Program, args: &Send, session: &Session) -> Result<()> {
 
 /// Of each port.
 const LEARNING_FRAMES: u64 = 3;
+
+/// Distinct flows among the first `frames` of what an expression sends, and how many of these belong to one; `None`: it is no expression, or these
+/// are too many to look at.
+pub fn flows_among(args: &Send, frames: u64) -> Option<(u64, u64)> {
+    if args.plugin.is_some() || frames > MOST || std::path::Path::new(&args.what).is_file() {
+        return None;
+    }
+    let size = args.size.as_deref().cloned();
+    let options = Options { size, seed: args.seed?, signature: None, name: String::new() };
+    let counted = run::count_flows(&compile(&args.what, &options).ok()?, frames)?;
+    let sum = |sides: [u64; 2]| sides[0].saturating_add(sides[1]);
+    Some((sum(counted.flows), sum(counted.frames)))
+}
 
 /// What was asked for.
 #[derive(Clone, Copy)]

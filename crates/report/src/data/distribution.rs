@@ -223,14 +223,16 @@ mod tests {
 
     #[test]
     fn percentiles_of_several_are_those_of_one_histogram_of_all_values() {
-        let (mut parts, mut all) = (vec![Histogram::fine(), Histogram::fine(), Histogram::new()], Histogram::new());
+        let (mut parts, mut all) =
+            (vec![Histogram::fine(), Histogram::fine(), Histogram::new()], Histogram::new());
         for n in 0..30_000u64 {
             let value = (n * n) % 900_001 + n % 7;
             parts[(n % 3) as usize].record(value);
             all.record(value);
         }
         let told: Vec<Distribution> = parts.iter().filter_map(Distribution::whole).collect();
-        let (merged, whole) = (Distribution::of_all(&told).expect("values"), Distribution::whole(&all).expect("values"));
+        let (merged, whole) =
+            (Distribution::of_all(&told).expect("values"), Distribution::whole(&all).expect("values"));
         assert!((merged.mean - whole.mean).abs() < 1e-6 * whole.mean);
         assert_eq!(Distribution { mean: whole.mean, ..merged }, whole);
         let bare = Distribution { histogram: Vec::new(), ..told[0].clone() };

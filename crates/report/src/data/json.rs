@@ -84,6 +84,18 @@ pub fn from_str(text: &str) -> Result<Report, ReadError> {
     }
 }
 
+/// The same of what was read as JSON already.
+///
+/// # Errors
+/// That it is no report of this version.
+pub fn from_value(value: serde_json::Value) -> Result<Report, ReadError> {
+    match value.get("schema").and_then(serde_json::Value::as_str) {
+        Some(schema) if schema == SCHEMA => read(serde_json::from_value(value)),
+        Some(found) => Err(ReadError::OtherVersion { found: crate::data::units::printable(found) }),
+        None => Err(ReadError::NotAReport),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -124,7 +124,9 @@ pub fn lossy_replay() -> Report {
         endpoint_search: None,
         served: None,
         passages: Vec::new(),
+        agents: Vec::new(),
         tx: Some(Tx {
+            signed: Vec::new(),
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),
             intended_frames: Some(intended),
             due_not_sent_frames: Some(intended.saturating_sub(sent)),
@@ -178,6 +180,7 @@ pub fn lossy_replay() -> Report {
             estimated_error_ns: Some(900),
             synchronised: Some(true),
             stepped_ns: None,
+            comparison_error_ns: None,
             arrivals: Some("hardware".into()),
             hardware: Some(HardwareStamps {
                 frames: arrived - 12,
@@ -197,6 +200,7 @@ pub fn lossy_replay() -> Report {
         flows: Some(Flows::over(2_034_300, sent - 21_800, 21_800, 6 * second)),
         pacing: Some(Pacing {
             measured_at: Some("sender".into()),
+            first_frame_late_ns: Some(1_200),
             gap_error_ns: Distribution::from_samples(
                 &mut (0..10_000u64).map(|i| i * i / 9_000 + 80).collect::<Vec<_>>(),
             ),

@@ -114,6 +114,8 @@ pub enum Where {
     Here,
     /// In a lab of its own, whose interfaces are gone with it.
     InALab,
+    /// By agents, at interfaces of theirs.
+    AtAgents,
 }
 
 impl Where {
@@ -121,7 +123,11 @@ impl Where {
     pub(crate) fn of(report: &Report) -> Where {
         let lab = report.requested.as_ref().and_then(|job| job.get("lab"));
         let has_one = report.command == "demo" || lab.is_some_and(|lab| !lab.is_null());
-        if has_one { Where::InALab } else { Where::Here }
+        match has_one {
+            true => Where::InALab,
+            false if report.result.agents.is_empty() => Where::Here,
+            false => Where::AtAgents,
+        }
     }
 
     /// The command that looks at this machine, and at an interface where that can be named: one that works where its reader is.
@@ -132,6 +138,7 @@ impl Where {
                 format!("`netdyno lab -- netdyno doctor {interface}`")
             }
             Where::InALab => "`netdyno doctor`".to_owned(),
+            Where::AtAgents => "`netdyno agents check`, with the same agents,".to_owned(),
         }
     }
 
@@ -143,6 +150,7 @@ impl Where {
         let between = match self {
             Where::Here => format!("`.on` {from} and `.measure` {to}"),
             Where::InALab => "the same `.lab`".to_owned(),
+            Where::AtAgents => "both interfaces at one agent".to_owned(),
         };
         format!("`netdyno search throughput` with {between} finds the load where loss begins")
     }
@@ -217,7 +225,7 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
         );
         let next = match place {
             Where::Here => format!("`netdyno measure {to}` shows what arrives there at all"),
-            Where::InALab => String::new(),
+            Where::InALab | Where::AtAgents => String::new(),
         };
         return Some(Cause::new(By::Nothing, said, next));
     }

@@ -81,9 +81,11 @@ impl Stream {
             part.reorder_extent_mean,
             part.reordered_frames,
         );
-        sum.latency_mean_ns = weighted(sum.latency_mean_ns, sum.rx_frames, part.latency_mean_ns, part.rx_frames);
+        sum.latency_mean_ns =
+            weighted(sum.latency_mean_ns, sum.rx_frames, part.latency_mean_ns, part.rx_frames);
         sum.reorder_extent_max = sum.reorder_extent_max.max(part.reorder_extent_max);
-        sum.corrupted_frames = sum.corrupted_frames.zip(part.corrupted_frames).map(|(a, b)| a.saturating_add(b));
+        sum.corrupted_frames =
+            sum.corrupted_frames.zip(part.corrupted_frames).map(|(a, b)| a.saturating_add(b));
         sum.latency_min_ns = match (sum.latency_min_ns, part.latency_min_ns) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

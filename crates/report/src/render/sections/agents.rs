@@ -43,7 +43,10 @@ impl Section for Agents {
         let within = began().map(AgentPart::began_within_ns).collect::<Option<Vec<u64>>>();
         let most = within.and_then(|within| within.into_iter().max());
         let line = most.filter(|_| began().count() > 1).map(|most| {
-            format!("all first frames left within {} of the common start, errors of clocks included", units::time(most))
+            format!(
+                "all first frames left within {} of the common start, errors of clocks included",
+                units::time(most)
+            )
         });
         line.map(|line| Line::text("start", line)).into_iter().collect()
     }
@@ -67,7 +70,8 @@ mod tests {
     fn an_agent_has_a_row_and_who_sent_is_said_to_have_begun_in_time() {
         let mut own = Report::new("send");
         own.result.tx = Some(Tx { totals: Totals::over(5_000, 300_000, 1_000_000_000), ..Tx::default() });
-        let clock = AgentClock { offset_ns: -41_300, error_ns: 92_100, round_trip_ns: 184_000, same_host: false };
+        let clock =
+            AgentClock { offset_ns: -41_300, error_ns: 92_100, round_trip_ns: 184_000, same_host: false };
         let sends = |name: &str, late: u64| AgentPart {
             name: name.to_owned(),
             sends_on: vec!["eth1".to_owned()],

@@ -1,0 +1,411 @@
+//! `send` and `replay` with interfaces at agents: what one sends another measures, several share a load, and whoever is lost is named.
+
+use crate::agents::program;
+use crate::common::{
+    Net, Ran, assert_same_frames, eventually, frames, handle, number, reasons, start, write_pcap,
+};
+use ::lab::{Device, Kind, Loss, Namespace, Options, lost_by_rule};
+use serde_json::Value;
+use std::process::Command;
+
+const WHAT: &str = "ipv4(src=10.0.0.0/24)/udp(dport=9)";
+
+/// A command that reaches an agent on a host that is a namespace.
+fn agent(host: &Namespace, words: &str) -> String {
+    format!("exec nsenter --net={} {} agent --stdio {words}", handle(host), program())
+}
+
+/// A job with agents; each of their answers may take as long as a busy machine needs.
+fn command(words: &[&str], agents: &[(&str, String)]) -> Command {
+    let mut command = crate::common::command("netdyno");
+    command.args(words);
+    if !words.contains(&"--agents-timeout") {
+        command.args(["--agents-timeout", "120s"]);
+    }
+    for (name, reach) in agents {
+        command.args(["--agent", &format!("{name}={reach}")]);
+    }
+    command
+}
+
+fn run(words: &[&str], agents: &[(&str, String)]) -> Ran {
+    start(command(words, agents)).wait()
+}
+
+/// The sending host's agent and the receiving one's.
+fn both(net: &Net) -> [(&'static str, String); 2] {
+    [
+        ("near", agent(&net.lab.sender.namespace, "--allow-interface tx0")),
+        ("far", agent(&net.lab.receiver.namespace, "--allow-interface rx0")),
+    ]
+}
+
+fn of<'a>(result: &'a Value, name: &str) -> &'a Value {
+    let agents = result["result"]["agents"].as_array().expect("agents");
+    agents.iter().find(|agent| agent["name"] == name).unwrap_or_else(|| panic!("no {name} in {result}"))
+}
+
+/// Packets that an interface has sent, by the kernel.
+fn left(net: &Net, interface: &str) -> u64 {
+    let link = net.run(format!("ip -s -j link show {interface}")).ok().json();
+    number(&link[0]["stats64"]["tx"]["packets"])
+}
+
+#[test]
+fn what_leaves_at_one_agent_is_measured_at_another() {
+    let net = Net::new();
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx0@near",
+        "--measure",
+        "rx0@far",
+        "--rate",
+        "5kpps",
+        "--count",
+        "5000",
+        "--json",
+    ];
+    let result = run(&words, &both(&net)).result();
+    let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
+    assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (5_000, 5_000, 0), "{result}");
+    assert!(left(&net, "tx0") >= 5_000);
+    let stream = &result["streams"][0];
+    assert_eq!((number(&stream["tx_frames"]), number(&stream["rx_frames"])), (5_000, 5_000), "{stream}");
+    // Both are this host's, whose clock has no error.
+    assert_eq!(number(&result["result"]["latency_clock"]["comparison_error_ns"]), 0);
+    assert_eq!(number(&result["result"]["latency_ns"]["count"]), 5_000);
+    for (name, end) in [("near", "sends_on"), ("far", "measures_on")] {
+        let agent = of(&result, name);
+        assert_eq!(agent[end].as_array().map(Vec::len), Some(1), "{agent}");
+        assert!(agent["error"].is_null() && agent["clock"]["same_host"] == true, "{agent}");
+        assert_eq!(agent["report"]["schema"], "netdyno.report/2");
+    }
+    assert!(of(&result, "near")["began_late_ns"].is_u64(), "{result}");
+    // Over time it adds up to the same.
+    for (member, all) in [("tx_frames", tx), ("rx_frames", rx)] {
+        let each = result["intervals"].as_array().expect("intervals").iter();
+        assert_eq!(each.map(|interval| interval[member].as_u64().unwrap_or(0)).sum::<u64>(), all, "{member}");
+    }
+    assert_eq!(result["requested"]["links"][0]["on"], "tx0@near", "it can be run again");
+}
+
+#[test]
+fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
+    let options = Options { cables: 2, ..Options::default() };
+    let net = Net::with(&options);
+    let near = &net.lab.sender.namespace;
+    let agents = [
+        ("a", agent(near, "--allow-interface tx0")),
+        ("b", agent(near, "--allow-interface tx1")),
+        ("far", agent(&net.lab.receiver.namespace, "--allow-interface rx0 --allow-interface rx1")),
+    ];
+    let files = ["rx0", "rx1"].map(|rx| net.file(&format!("{rx}.pcap")));
+    let mut tcpdumps: Vec<_> = ["rx0", "rx1"]
+        .iter()
+        .zip(&files)
+        .map(|(rx, file)| {
+            let mut tcpdump =
+                net.start_there(format!("tcpdump -Z root -n -U -B 16384 -Q in -i {rx} -w {file}"));
+            tcpdump.until_it_says("listening on");
+            tcpdump
+        })
+        .collect();
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx0@a",
+        "--on",
+        "tx1@b",
+        "--measure",
+        "rx0@far",
+        "--measure",
+        "rx1@far",
+        "--share",
+        "--no-sign",
+        "--pass",
+        "--rate",
+        "2kpps",
+        "--count",
+        "1001",
+        "--json",
+        "--meter",
+        "packet",
+    ];
+    let result = run(&words, &agents).result();
+    let shares = ["a", "b"].map(|name| number(&of(&result, name)["report"]["result"]["tx"]["frames"]));
+    assert_eq!(shares, [501, 500], "{result}");
+    assert_eq!(
+        (number(&result["result"]["tx"]["frames"]), number(&result["result"]["loss"]["frames"])),
+        (1001, 0)
+    );
+    assert_eq!(number(&result["result"]["flows"]["flows"]), 256, "flows that both sent are counted once");
+    // Every frame left once: together they are the frames that one sender sends.
+    let whole = net.file("whole.pcap");
+    net.run(format!("netdyno craft {WHAT} --count 1001 -w {whole}")).ok();
+    eventually("all are captured", || files.iter().map(|file| frames(file).len()).sum::<usize>() >= 1001);
+    tcpdumps.iter().for_each(|tcpdump| tcpdump.signal("INT"));
+    tcpdumps.drain(..).for_each(|tcpdump| drop(tcpdump.wait().ok()));
+    let mut got: Vec<Vec<u8>> = files.iter().flat_map(frames).collect();
+    let mut wanted = frames(&whole);
+    // Of the same program the Ethernet addresses are the interfaces' own.
+    for frame in got.iter_mut().chain(&mut wanted) {
+        frame[..12].fill(0);
+    }
+    got.sort();
+    wanted.sort();
+    assert_same_frames(&got, &wanted);
+}
+
+#[test]
+fn signed_streams_of_a_shared_load_are_counted_by_their_numbers_and_what_a_device_lost_is_lost() {
+    let device = Device { kind: Kind::Bridge, bottleneck: None, loss: Some(Loss { frames: 1, of: 50 }) };
+    let net = Net::with(&Options { device: Some(device), ..Options::default() });
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx0@near",
+        "--measure",
+        "rx0@far",
+        "--rate",
+        "4kpps",
+        "--count",
+        "4000",
+        "--json",
+        "--cores",
+        "1",
+    ];
+    let ran = run(&words, &both(&net)).with(1);
+    let result = ran.json();
+    let truth =
+        lost_by_rule(&net.lab.device.as_ref().expect("a device")[0]).expect("nftables").expect("a rule");
+    let lost = number(&result["result"]["loss"]["frames"]);
+    // The device's rule counts what else came there, too: some frames of the bridge's own.
+    assert!(lost.abs_diff(truth) <= 1 && lost >= 79, "{lost} of {truth}: {result}");
+    assert_eq!(number(&result["streams"][0]["lost_frames"]), lost);
+    assert_eq!(number(&result["result"]["rx"]["frames"]) + lost, 4_000, "{result}");
+    assert!(reasons(&result).iter().any(|said| said.contains("did not arrive")), "{result}");
+    assert_eq!(result["result"]["verdict"]["codes"][0], "frames-lost");
+}
+
+#[test]
+fn captures_go_to_an_agent_by_content_and_what_is_captured_comes_back() {
+    let net = Net::new();
+    let made = net.file("made.pcap");
+    net.run(format!("netdyno craft {WHAT} --count 300 -w {made}")).ok();
+    let sent: Vec<Vec<u8>> = frames(&made);
+    let (own, got) = (net.file("own.pcap"), net.file("got.pcapng"));
+    write_pcap(&own, 1, &sent);
+    let words = [
+        "replay",
+        &own,
+        "--on",
+        "tx0@near",
+        "--measure",
+        "rx0@far",
+        "--rate",
+        "1kpps",
+        "--capture",
+        &got,
+        "--json",
+    ];
+    let result = run(&words, &both(&net)).result();
+    assert_eq!(number(&result["result"]["rx"]["frames"]), 300, "{result}");
+    let back = net.file("back.pcap");
+    net.run(format!("tcpdump -r {got} -w {back}")).ok();
+    assert_same_frames(&frames(&back), &sent);
+    let folder = net.dir.path().read_dir().expect("a folder");
+    let parts = folder.filter(|entry| {
+        entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().contains(".part"))
+    });
+    assert_eq!(parts.count(), 0, "nothing half-written is left");
+}
+
+#[test]
+fn whoever_refuses_ends_all_before_anything_is_sent() {
+    let net = Net::new();
+    let before = left(&net, "tx0");
+    let send = |on: &str, measure: &str, what: &str| {
+        run(
+            &["send", what, "--on", on, "--measure", measure, "--rate", "1kpps", "--count", "100"],
+            &both(&net),
+        )
+    };
+    send("tx0@near", "lo@far", WHAT).refused(&[
+        "far:",
+        "lo is not granted",
+        "--allow-interface lo",
+        "nothing was sent",
+    ]);
+    send("tx0@near", "rx0@fa", WHAT).refused(&["--measure", "rx0@fa", "there is no agent `fa`", "near, far"]);
+    send("tx0@near", "rx0", WHAT).refused(&["--measure", "rx0: it is at no agent", "rx0@near"]);
+    send("tx0", "rx0", WHAT).refused(&["tx0@near"]);
+    send("tx0@near", "rx0@far", "ipv4/udp(sport=99999)").refused(&["sport"]);
+    let [near, far] = both(&net);
+    let gone = ("far", "echo no route >&2; exit 7".to_owned());
+    let words =
+        ["send", WHAT, "--on", "tx0@near", "--measure", "rx0@far", "--rate", "1kpps", "--count", "100"];
+    run(&words, &[near.clone(), gone]).refused(&[
+        "far: its command ended (exit status: 7)",
+        "no route",
+        "nothing was sent",
+    ]);
+    // Another controller has the interface there.
+    let mut other = start(command(&["measure", "--on", "rx0@far", "--duration", "60s"], &[far.clone()]));
+    other.until_it_says("measuring on rx0");
+    run(&words, &[near, far]).refused(&["far:", "rx0 is held by run r1 of the agent", "nothing was sent"]);
+    other.signal("INT");
+    other.wait().with(1).says(&["netdyno agents check"]);
+    assert_eq!(left(&net, "tx0"), before, "nothing was sent");
+    run(&["trial", WHAT, "--on", "tx0@near", "--measure", "rx0@far", "--rate", "1kpps"], &both(&net))
+        .refused(&["`trial` is carried out by one agent", "near and far"]);
+    net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 5 --share").refused(&["--share"]);
+    net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 5 --agents-timeout 5s")
+        .refused(&["no agent is named"]);
+}
+
+/// The process that has all of these among its words, and no shell.
+fn process(words: &[&str]) -> Option<String> {
+    let of = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let line = String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).ok()?).replace('\0', " ");
+        let is_it = line.starts_with(&format!("{} agent --stdio", program()))
+            && words.iter().all(|word| line.contains(word));
+        is_it.then(|| path.file_name()?.to_str().map(str::to_owned))?
+    };
+    std::fs::read_dir("/proc").expect("/proc").find_map(of)
+}
+
+#[test]
+fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw() {
+    let net = Net::new();
+    for (lost, signal, status) in [("far", "KILL", 1), ("near", "KILL", 2), ("far", "STOP", 1)] {
+        let mark = net.file(&format!("{lost}-{signal}"));
+        std::fs::create_dir(&mark).expect("a folder");
+        let mut agents = both(&net);
+        for (name, reach) in &mut agents {
+            if *name == lost {
+                reach.push_str(&format!(" --folder {mark}"));
+            }
+        }
+        // One that is frozen is lost when it does not answer in time.
+        let answer = if signal == "STOP" { "3s" } else { "120s" };
+        let words = [
+            "send",
+            WHAT,
+            "--on",
+            "tx0@near",
+            "--measure",
+            "rx0@far",
+            "--rate",
+            "1kpps",
+            "--duration",
+            "8s",
+            "--json",
+            "--agents-timeout",
+            answer,
+        ];
+        let command = command(&words, &agents);
+        let before = left(&net, "tx0");
+        let running = start(command);
+        eventually("frames leave", || left(&net, "tx0") > before + 100);
+        let pid = process(&[&mark]).expect("an agent");
+        net.run(format!("kill -{signal} {pid}")).ok();
+        let ran = running.wait().with(status);
+        if status == 1 {
+            let result = ran.json();
+            let agent = of(&result, lost);
+            assert!(agent["error"].is_string() && agent["report"].is_null(), "{agent}");
+            assert_eq!(result["result"]["verdict"]["codes"][0], "agent-lost", "{result}");
+            assert!(result["result"]["loss"].is_null(), "of what nobody measured nothing is known");
+            // A veth refuses live frames once no meter stands at its other end.
+            let tx = &result["result"]["tx"];
+            let handed = number(&tx["frames"]) + number(&tx["failed"]);
+            assert!(handed > 7_000, "the sender went on to its end: {tx}");
+        } else {
+            ran.says(&["near:", "what was sent and what arrived is not known"]);
+        }
+        if signal == "STOP" {
+            net.run(format!("kill -CONT {pid}")).ok();
+        }
+        eventually("nothing is left", || process(&[&mark]).is_none());
+    }
+}
+
+#[test]
+fn an_interrupt_ends_all_in_order_and_a_controller_that_is_killed_leaves_nothing() {
+    let net = Net::new();
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx0@near",
+        "--measure",
+        "rx0@far",
+        "--rate",
+        "1kpps",
+        "--duration",
+        "100s",
+        "--json",
+    ];
+    for signal in ["INT", "KILL"] {
+        let mark = net.file(signal);
+        std::fs::create_dir(&mark).expect("a folder");
+        let agents = both(&net).map(|(name, reach)| (name, format!("{reach} --folder {mark}")));
+        let before = left(&net, "tx0");
+        let running = start(command(&words, &agents));
+        eventually("frames leave", || left(&net, "tx0") > before + 100);
+        running.signal(signal);
+        if signal == "INT" {
+            let result = running.wait().with(1).json();
+            let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
+            assert!(tx >= 100 && rx == tx, "{result}");
+            assert!(reasons(&result).iter().all(|said| said.starts_with("near: ")), "{result}");
+        } else {
+            drop(running.wait());
+        }
+        eventually("no agent is left", || process(&[&mark]).is_none());
+        let programs = net.run_there("ip -d link show rx0").ok();
+        assert!(!programs.stdout.contains("prog/xdp"), "{}", programs.stdout);
+    }
+}
+
+#[test]
+fn a_clock_that_is_ahead_is_found_within_its_error_and_no_delay_is_negative() {
+    let net = Net::new();
+    let ahead = 5_000_000i64;
+    let far = ("far", agent(&net.lab.receiver.namespace, "--allow-interface rx0"));
+    for sign in [1, -1] {
+        let words = format!("--allow-interface tx0 --clock-ahead={}", sign * ahead);
+        let agents = [("near", agent(&net.lab.sender.namespace, &words)), far.clone()];
+        let words = [
+            "send",
+            WHAT,
+            "--on",
+            "tx0@near",
+            "--measure",
+            "rx0@far",
+            "--rate",
+            "2kpps",
+            "--count",
+            "1000",
+            "--json",
+        ];
+        let result = run(&words, &agents).result();
+        let clock = &of(&result, "near")["clock"];
+        let found = clock["offset_ns"].as_i64().expect("an offset");
+        assert!(found.abs_diff(sign * ahead) <= number(&clock["error_ns"]), "{clock}");
+        assert!(number(&clock["error_ns"]) < 5_000_000 || crate::common::was_held_up(&result), "{clock}");
+        let error = number(&result["result"]["latency_clock"]["comparison_error_ns"]);
+        assert!(error > 0, "{result}");
+        // What takes less than the clocks are compared within is not told.
+        let told = &result["result"]["latency_ns"];
+        assert!(told.is_null() || number(&told["p50"]) > error, "{result}");
+        let withheld =
+            result["notes"].as_array().into_iter().flatten().any(|note| note["code"] == "latency-unknown");
+        assert_eq!(told.is_null(), withheld, "{result}");
+    }
+}
