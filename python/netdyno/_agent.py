@@ -47,6 +47,9 @@ _SAID = 4096
 _HELLO = 20.0
 _END = 5.0
 
+# What a job may need of root's rights; no job needs more.
+_CAPABILITIES = "cap_net_raw,cap_net_admin,cap_bpf,cap_perfmon,cap_sys_admin=ep"
+
 _KINDS: dict[str, type[NetdynoError]] = {
     "usage": UsageError,
     "unknown": UsageError,
@@ -170,6 +173,7 @@ class Agent:
         self._closing = False
         self._pid = os.getpid()
         self._sudo = False
+        self._program = program
         self._threads: list[threading.Thread] = []
         self._child: subprocess.Popen[bytes]
         command = self._command(program, list(grants), privileged, list(around))
@@ -180,6 +184,8 @@ class Agent:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                # What stood in a buffer would be waited for when the pipe is closed, by a child that reads no more.
+                bufsize=0,
                 # Ctrl-C in a terminal is for Python, which then ends the run in an orderly way.
                 start_new_session=True,
             )
@@ -212,8 +218,7 @@ class Agent:
         if found is None:
             raise PermissionDenied(
                 f"sending and measuring need root, and user {_user()} is not",
-                remedy="there is no sudo here: run Python as root, or give the program what it needs:"
-                f" setcap cap_net_raw,cap_net_admin,cap_bpf,cap_perfmon,cap_sys_admin=ep {path}",
+                remedy=f"there is no sudo here: run Python as root, or give the program what it needs: setcap {_CAPABILITIES} {path}",
             )
         self._sudo = True
         return [found, "-n", "--", *command]
@@ -253,8 +258,10 @@ class Agent:
             return PermissionDenied(
                 f"sudo refused: {said.splitlines()[0]}",
                 remedy=f"run Python as root, allow it (visudo: `{_user()} ALL=(root) NOPASSWD: {self._name}`), or give the program"
-                f" what it needs: sudo setcap cap_net_raw,cap_net_admin,cap_bpf,cap_perfmon,cap_sys_admin=ep {self._name}",
+                f" what it needs: sudo setcap {_CAPABILITIES} {self._name}",
             )
+        if not self._sudo and "CAP_SYS_ADMIN" in said:
+            return self._permitted(PermissionDenied(said.splitlines()[-1].removeprefix("netdyno: ")))
         if status == 2 and "agent" in said:
             return AgentMismatch(
                 f"{self._name} has no `agent --stdio`: it is of an earlier version",
@@ -262,6 +269,16 @@ class Agent:
             )
         if said and status is not None and status > 0:
             return AgentMissing(f"{self._name} ended with status {status}: {said.splitlines()[0].removeprefix('netdyno: ')}")
+        return error
+
+    def _permitted(self, error: NetdynoError) -> NetdynoError:
+        """An error that says that rights are missing, with what to do about it here."""
+        if not isinstance(error, PermissionDenied) or self._sudo or self._program.command is not None or os.geteuid() == 0:
+            return error
+        by_sudo = "leave out sudo=False" if self._program.sudo is False else "give program=nd.Program(sudo=True)"
+        error.remedy = (
+            f"{by_sudo}, so that `sudo -n` starts it; or run Python as root, or give the program what it needs: sudo setcap {_CAPABILITIES} {self._name}"
+        )
         return error
 
     # What is asked and answered.
@@ -280,8 +297,7 @@ class Agent:
             self._waiting[number] = answer
         try:
             with self._writing:
-                self._to.write(line)
-                self._to.flush()
+                self._put(line)
         except (OSError, ValueError):
             # It is gone; why, its last words tell.
             self._ended.wait(_END)
@@ -290,7 +306,24 @@ class Agent:
             # Else the thread that reads has taken it, and says the same.
             if mine:
                 answer.set_exception(self._lost())
+        except BaseException:
+            # Ctrl-C: nobody has the answer that this would get.
+            with self._lock:
+                self._waiting.pop(number, None)
+            raise
         return answer
+
+    def _put(self, line: bytes) -> None:
+        """Writes a line. If it is cut short, nothing can be said behind it, and the child is let go."""
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self._to.write(rest) :]
+        except BaseException:
+            if len(rest) < len(line):
+                with contextlib.suppress(OSError):
+                    self._to.close()
+            raise
 
     def ask(self, method: str, params: dict[str, Any], timeout: float | None = None) -> Any:
         """Sends a request and waits for its answer."""
@@ -312,8 +345,7 @@ class Agent:
                 self._clock = (line["id"], told)  # type: ignore[assignment]
             try:
                 # Its answer wakes the thread that reads, which then goes on by itself.
-                self._to.write(json.dumps(line).encode() + b"\n")
-                self._to.flush()
+                self._put(json.dumps(line).encode() + b"\n")
                 return told.result(_HELLO)
             except (TimeoutError, _FutureTimeout):
                 # An answer that comes later starts no exchange beside what others write by then.
@@ -410,6 +442,8 @@ class Agent:
             except subprocess.TimeoutExpired:
                 with contextlib.suppress(OSError):
                     self._child.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(1)
         except KeyboardInterrupt:
             with contextlib.suppress(OSError):
                 self._child.kill()
@@ -506,14 +540,14 @@ class Agent:
                     self._clock = None
             if clock is not None:
                 if "error" in told:
-                    clock[1].set_exception(_error(told["error"]))
+                    clock[1].set_exception(self._permitted(_error(told["error"])))
                 else:
                     self._exchange(clock[1])
                 return
             if answer is None:
                 return
             if "error" in told:
-                answer.set_exception(_error(told["error"]))
+                answer.set_exception(self._permitted(_error(told["error"])))
             else:
                 answer.set_result(told.get("result"))
             return

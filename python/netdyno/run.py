@@ -422,6 +422,8 @@ def _privileged(job: dict[str, Any]) -> bool:
         return True
     if kind == "replay":
         return job.get("write") is None
+    if kind == "probe":
+        return job.get("on") is not None
     if kind == "send":
         return job.get("engine") != "null" or any(link.get("measure") for link in job.get("links", ()))
     return kind not in _UNPRIVILEGED

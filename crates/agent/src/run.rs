@@ -235,13 +235,7 @@ impl Run {
         if failed.find::<Late>().is_some() {
             return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");
         }
-        let denied =
-            failed.find::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
-        let errno = failed.find::<rustix::io::Errno>();
-        if denied
-            || errno
-                .is_some_and(|errno| matches!(*errno, rustix::io::Errno::PERM | rustix::io::Errno::ACCESS))
-        {
+        if failed.is_denied() {
             return Fault::new(FaultKind::Permission, said).remedy("run the agent as root, by `sudo -n`");
         }
         Fault::new(FaultKind::Engine, said)

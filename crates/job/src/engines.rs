@@ -381,7 +381,8 @@ fn open_first(engine: EngineName, kinds: &[&Kind], wanted: &Wanted<'_>) -> Resul
         return Err(last);
     }
     let reasons: Vec<String> = not_taken.iter().map(|n| format!("{}: {}", n.name, n.reason)).collect();
-    bail!("no engine can send these frames here ({})", reasons.join("; "))
+    // The last asks for the least: what it lacks is lacking.
+    Err(last.context(format!("no engine can send these frames here ({})", reasons.join("; "))))
 }
 
 #[cfg(test)]

@@ -37,6 +37,11 @@ impl Failed {
     pub fn find<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
         self.0.chain().find_map(|cause| cause.downcast_ref())
     }
+
+    /// Is it that this process lacks rights? The words say which.
+    pub fn is_denied(&self) -> bool {
+        crate::denied::is_denied(&self.0)
+    }
 }
 
 /// What became of a job: its result, or why there is none.

@@ -24,6 +24,7 @@ mod carrier;
 mod claims;
 mod cores;
 pub mod counted;
+mod denied;
 mod device_counters;
 mod distrusted;
 pub mod doctor;

@@ -96,16 +96,18 @@ fn needed(interface: &Interface) -> Result<Option<Disruption>, NetlinkError> {
     if interface.loopback {
         return Ok(Some(Disruption::Loopback));
     }
-    let established = connections::established();
-    if established.is_empty() {
-        return Ok(None);
-    }
     let mut world = World::look()?;
     let owned = crate::local::owned(&mut world.socket)?;
+    let with_addresses: BTreeSet<u32> = owned.iter().map(|(index, _)| *index).collect();
+    // By a VLAN on it, by a bridge that it is a port of.
+    let come_by = |index: &u32| world.down([*index].into()).contains(&interface.index);
+    let ours: BTreeSet<u32> = with_addresses.into_iter().filter(come_by).collect();
+    if ours.is_empty() {
+        return Ok(None);
+    }
     let mut found: Option<(usize, _)> = None;
-    for (index, (count, one)) in connections::by_interface(&established, &owned) {
-        // By a VLAN on it, by a bridge that it is a port of.
-        if world.down([index].into()).contains(&interface.index) {
+    for (index, (count, one)) in connections::by_interface(&connections::established(), &owned) {
+        if ours.contains(&index) {
             found.get_or_insert((0, one)).0 += count;
         }
     }
