@@ -179,6 +179,15 @@ class Agent:
         command = self._command(program, list(grants), privileged, list(around))
         self._name = command[0] if not self._sudo else command[3]
         try:
+            # Ctrl-C may come anywhere in here.
+            self._begin(command)
+            self._hello()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, command: list[str]) -> None:
+        try:
             self._child = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -197,11 +206,6 @@ class Agent:
         for of, what in ((self._read, "reads"), (self._listen, "hears")):
             self._threads.append(threading.Thread(target=of, name=f"netdyno-{what}-{self._child.pid}", daemon=True))
             self._threads[-1].start()
-        try:
-            self._hello()
-        except BaseException:
-            self.close()
-            raise
 
     def _command(self, program: Program, grants: list[str], privileged: bool, around: list[str]) -> list[str]:
         if program.command is not None:
@@ -429,8 +433,11 @@ class Agent:
             return
         with self._lock:
             self._closing = True
+        if "_child" not in self.__dict__:
+            return
+        assert self._child.stdin
         with contextlib.suppress(OSError, ValueError):
-            self._to.close()
+            self._child.stdin.close()
         try:
             self._child.wait(patience)
         except subprocess.TimeoutExpired:

@@ -285,7 +285,12 @@ def _source(value: Any, *, timed: bool = False) -> Frames:
         if isinstance(one, (bytes, bytearray, memoryview)):
             found, times = [bytes(one)], None
         elif scapy is not None and scapy.is_source_item(one):
-            found = scapy.built(one)
+            try:
+                found = scapy.built(one)
+            except UsageError as error:
+                error.message = f"item {number}: {error.message}"
+                error.args = (error.message,)
+                raise
             if times is not None:
                 # A template has one time, and so have all packets that it stands for.
                 times += [scapy.time_of(one)] * len(found)

@@ -88,25 +88,33 @@ class Run:
         self._collecting = threading.Lock()
         asks = job.asks()
         program = program or Program()
-        if agent is None:
-            agent = Agent(program, _grants(asks), privileged=_privileged(job.data))
-        self._agent = agent
         self._agent_pid = os.getpid()
         try:
-            contents = {path: agent.send(path, content) for path, content in job.contents.items()}
+            self._agent = Agent(program, _grants(asks), privileged=_privileged(job.data)) if agent is None else agent
+            contents = {path: self._agent.send(path, content) for path, content in job.contents.items()}
             params: dict[str, Any] = {"job": job.data, "snapshots_every_ns": 100_000_000}
             if contents:
                 params["contents"] = contents
             if start_at is not None:
                 params["start_at"] = start_at
-            answer = self._asked("job.start", params)
+            asked = self._agent.request("job.start", params)
+            try:
+                answer = asked.result()
+            except NetdynoError as error:
+                raise self._worded(error) from None
+            except BaseException:
+                # Ctrl-C: it may have been started, and nobody will ever know its name.
+                asked.add_done_callback(self._unwanted)
+                raise
             self.id: str = answer["run"]
             self.job = Job(answer["job"], job.contents, job.find)
-            agent.listen(self.id, self._told)
-            self._result: Future[Any] = agent.request("job.wait", {"run": self.id})
+            self._agent.listen(self.id, self._told)
+            self._result: Future[Any] = self._agent.request("job.wait", {"run": self.id})
             self._result.add_done_callback(lambda _: self._ended())
         except BaseException:
-            self._close()
+            # Ctrl-C among them. Without a child there is nothing to end.
+            if "_agent" in self.__dict__:
+                self._close()
             raise
 
     # Steering.
@@ -397,7 +405,27 @@ class Run:
         elif hasattr(self, "id") and self._agent.alive:
             self._agent.forget(self.id)
             with contextlib.suppress(NetdynoError):
+                if not self._over:
+                    self._agent.request("job.abort", {"run": self.id})
+                    # Its interfaces are free when it has ended.
+                    with contextlib.suppress(FutureTimeout, AttributeError):
+                        self._result.exception(patience)
                 self._agent.request("job.forget", {"run": self.id})
+
+    def _unwanted(self, started: Future[Any]) -> None:
+        """In the thread that reads, which cannot wait for others to write: a run that nobody has is ended."""
+        if started.exception() is not None or not self._agent.alive:
+            return
+        run = {"run": started.result()["run"]}
+
+        def end() -> None:
+            with contextlib.suppress(NetdynoError):
+                over = self._agent.request("job.wait", run)
+                self._agent.request("job.abort", run)
+                over.exception()
+                self._agent.request("job.forget", run)
+
+        threading.Thread(target=end, name="netdyno-ends", daemon=True).start()
 
     def __del__(self) -> None:
         # A run that nobody has any more ends by itself: its child sees that its client is gone. Nothing is waited for here.

@@ -18,6 +18,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What this process holds, and for which of its jobs.
@@ -215,6 +216,8 @@ fn tasks() -> BTreeMap<u32, Task> {
 #[derive(Debug)]
 pub struct Beside {
     cpus: Vec<usize>,
+    /// The look goes through all tasks of this machine, while the run gets ready.
+    looking: Option<JoinHandle<BTreeMap<u32, Task>>>,
     /// `None`: nobody looked.
     before: Option<BTreeMap<u32, Task>>,
     holders: Vec<(usize, Holder)>,
@@ -230,8 +233,14 @@ impl Beside {
         };
         let holders = cpus.iter().filter_map(of).collect();
         // Who goes before others as well is stopped by none of them for long.
-        let before = (priority != Priority::RealTime).then(tasks);
-        Beside { cpus, before, holders }
+        let look = || std::thread::Builder::new().name("beside".to_owned()).spawn(tasks).ok();
+        let looking = (priority != Priority::RealTime).then(look).flatten();
+        Beside { cpus, looking, before: None, holders }
+    }
+
+    /// Sending begins: what was to be looked at before has been.
+    pub fn ready(&mut self) {
+        self.before = self.looking.take().and_then(|looking| looking.join().ok());
     }
 
     /// What is to be said before the run.
@@ -331,7 +340,7 @@ mod tests {
     #[test]
     fn what_a_task_used_before_is_no_culprit_where_nobody_looked_before() {
         let task = |used| BTreeMap::from([(1, Task { process: 9, name: "cyclic".to_owned(), cpu: 3, used })]);
-        let beside = |before| Beside { cpus: vec![3], before, holders: Vec::new() };
+        let beside = |before| Beside { cpus: vec![3], looking: None, before, holders: Vec::new() };
         // A sender that goes first, too.
         assert_eq!(beside(None).culprits(|| task(5_000)), None);
         assert_eq!(beside(Some(task(5_000))).culprits(|| task(5_001)), None);

@@ -15,8 +15,9 @@ use port::tx::Tx;
 use report::{Choice, NotTaken};
 use spec::{Engine as EngineName, Stamps, Word};
 use std::sync::Arc;
-use traffic::Schedule;
 use traffic::program::Lane;
+use traffic::{Program, Schedule};
+use xdp::way::Early;
 
 /// Engines of one kind, one for each worker.
 struct Engines {
@@ -162,7 +163,8 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let way = place.run_in(|| {
         // There may be room for more queues than there are.
         let queues = afxdp::queues_now(&target).unwrap_or(interface.tx_queues);
-        xdp::way::find_until(&target, interface.kind.as_deref(), queues, cores, wanted.stop)
+        let early = wanted.early.and_then(Early::take);
+        xdp::way::find_until(&target, interface.kind.as_deref(), queues, cores, wanted.stop, early)
     })??;
     let way = Arc::new(way);
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
@@ -221,24 +223,37 @@ fn open_afxdp(wanted: &Wanted<'_>, mode: Mode) -> Result<Engines> {
 /// a run takes must not depend on how busy the machine is.
 const WORTH_SPINNING: u64 = 1_000;
 
-fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
+/// Is it likely that live frames are tried?
+fn may_be_live(engine: EngineName, program: &Program) -> bool {
+    engine == EngineName::Xdp || engine == EngineName::Auto && !is_slow(program)
+}
+
+fn is_slow(program: &Program) -> bool {
     const SECONDS: u64 = 10;
-    let program = wanted.program?;
-    let due = |lane: &Lane| match &lane.schedule {
-        // No more than if all frames were as short as the shortest.
-        Schedule::Bits { bits_per_second, overhead_bytes } => {
-            let streams = lane.order.iter().filter_map(|&s| program.streams.get(s as usize));
-            let shortest = streams.map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
-            (bits_per_second * SECONDS).checked_div(u64::from(shortest + overhead_bytes) * 8)
-        }
-        schedule => schedule.frames_due_by(SECONDS * 1_000_000_000),
-    };
-    let due = program.lanes.iter().map(due).sum::<Option<u64>>()?;
-    (due < WORTH_SPINNING * SECONDS).then(|| {
+    due_at_most(program, SECONDS * 1_000_000_000).is_some_and(|due| due < WORTH_SPINNING * SECONDS)
+}
+
+fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
+    is_slow(wanted.program?).then(|| {
         format!(
             "fewer than {WORTH_SPINNING} frames a second are asked for: any way keeps up, and this one keeps a core busy where the machine wakes threads late"
         )
     })
+}
+
+/// So many frames are due within `ns` of the start, or fewer: of bits, as many as if all frames were as short as the shortest. `None` where
+/// that depends on each frame before.
+pub(crate) fn due_at_most(program: &Program, ns: u64) -> Option<u64> {
+    let due = |lane: &Lane| match &lane.schedule {
+        Schedule::Bits { bits_per_second, overhead_bytes } => {
+            let streams = lane.order.iter().filter_map(|&s| program.streams.get(s as usize));
+            let shortest = streams.map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
+            let bits = u128::from(*bits_per_second) * u128::from(ns) / 1_000_000_000;
+            u64::try_from(bits.checked_div(u128::from(shortest + overhead_bytes) * 8)?).ok()
+        }
+        schedule => schedule.frames_due_by(ns),
+    };
+    program.lanes.iter().map(due).try_fold(0u64, |sum, due| Some(sum.saturating_add(due?)))
 }
 
 /// Opens senders of its own for each worker, one on each interface, in the interface's namespace. `open` is told whether
@@ -271,11 +286,12 @@ pub fn open_engines(engine: EngineName) -> Open {
     Box::new(move |wanted| open_first(engine, &ENGINES.each_ref(), wanted))
 }
 
-/// The same as the user asked for it. `receives`: frames that arrive where these leave are measured by another run.
+/// The same as the user asked for it. `receives`: frames that arrive where these leave are measured by another run. `program`: what is sent,
+/// where the run begins at once: what live frames need besides the interface is made meanwhile.
 ///
 /// # Errors
 /// That an engine cannot do it, and why; of `auto` that none can.
-pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
+pub fn open_by(through: &Through, receives: bool, program: Option<&Program>) -> Result<Open> {
     let engine = through.engine;
     let calibration = match &through.calibration {
         None => None,
@@ -298,8 +314,9 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         }
         _ => engine,
     };
+    let early = program.is_some_and(|program| may_be_live(engine, program)).then(Early::begin);
     Ok(Box::new(move |wanted| {
-        let wanted = Wanted { receives: wanted.receives || receives, stamps, ..*wanted };
+        let wanted = Wanted { receives: wanted.receives || receives, stamps, early: early.as_ref(), ..*wanted };
         let Some(calibration) = &calibration else {
             return open_first(engine, &ENGINES.each_ref(), &wanted);
         };
@@ -427,6 +444,7 @@ mod tests {
             distrusted: &[],
             stop: &AtomicBool::new(false),
             stamps: None,
+            early: None,
         };
         open_first(engine, kinds, &wanted)
     }
@@ -457,6 +475,7 @@ mod tests {
                 distrusted: &[],
                 stop: &AtomicBool::new(false),
                 stamps: None,
+            early: None,
             };
             assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
         }
@@ -493,6 +512,7 @@ mod tests {
             distrusted,
             stop: &stop,
             stamps: None,
+            early: None,
         };
         let kinds = [&LAST, &SECOND];
         let first = open_first(EngineName::Auto, &kinds, &wanted(&[])).expect("the first");

@@ -35,6 +35,7 @@ pub use ports::PerPort;
 use crate::carrier::Ends;
 use crate::claims::Beside;
 use crate::distrusted::Distrusted;
+use crate::engines;
 use crate::environment;
 use crate::place::Place;
 use crate::recorder::Recorder;
@@ -216,6 +217,8 @@ pub struct Wanted<'a> {
     pub stop: &'a AtomicBool,
     /// Who is to stamp frames as they leave.
     pub stamps: Option<spec::Stamps>,
+    /// What live frames need besides the interface, under way since before the meter.
+    pub early: Option<&'a xdp::way::Early>,
 }
 
 /// What holds engines and closures has no more to show than its name.
@@ -274,11 +277,12 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         None => shared_out(&setup.job, setup.cpus.len())?,
     };
     let mut report = begun(&mut setup, &own);
-    let beside = Beside::begin(&setup.cpus, setup.priority);
+    let mut beside = Beside::begin(&setup.cpus, setup.priority);
     report.warnings.extend(beside.warnings());
     let ends = links(&setup)?;
     let recorder = recorder(&setup)?;
     let (meters, blind_because) = attach(&setup, &own, recorder.as_ref(), &mut report)?;
+    beside.ready();
     let mut run = Run::of(setup, own, report, meters.as_ref());
     let attempt = run.attempts(ends, observe)?;
     let settled = run.settle(attempt)?;
@@ -366,6 +370,7 @@ fn attach(
         // What is asked of the first is asked of all.
         let Some((_, options)) = setup.rx.first() else { break };
         let mut options = with_room_for(options, own);
+        options.arrivals = options.arrivals.min(times_to_keep(setup));
         options.capture =
             recorder.zip(setup.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, number));
         options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
@@ -381,6 +386,19 @@ fn attach(
     }
     report.environment.meter = attached.first().map(mode);
     Ok((Meters::of(attached, setup.per_port.clone()), blind_because))
+}
+
+/// Times of arrival that there must be room for: what is to be sent, and as much again for what a device doubles or others send. The kernel
+/// empties all memory that it gives, and that of the most times there are (32 MB) may take it longer than all else before the first frame.
+fn times_to_keep(setup: &Setup) -> usize {
+    const BESIDE: u64 = 1000;
+    let within = |duration: Duration| {
+        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        engines::due_at_most(setup.job.source.program()?, ns)
+    };
+    let all = [setup.total, setup.job.duration.and_then(within)].into_iter().flatten().min();
+    let room = all.map(|all| all.saturating_mul(2).saturating_add(BESIDE));
+    room.map_or(usize::MAX, |room| usize::try_from(room).unwrap_or(usize::MAX))
 }
 
 /// Says what arrived. Returns how many frames had numbers, if it is by those that the loss is known.
@@ -514,6 +532,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         distrusted,
         stop: &setup.session.stop,
         stamps: None,
+        early: None,
     };
     let opened = match &setup.per_port {
         None => (setup.open)(&wanted)?,

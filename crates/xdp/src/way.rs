@@ -8,7 +8,7 @@
 
 use crate::XdpError;
 use crate::compile::Exit;
-use crate::spare;
+use crate::spare::{self, Known};
 use bpf::pass::{NotPassing, Passing};
 use bpf::{Link, Program, Run};
 use port::ethtool::{Ethtool, Offload};
@@ -20,6 +20,7 @@ use std::fs::File;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// An interface that live frames can leave through.
@@ -35,6 +36,48 @@ pub struct Way {
     watch: Mutex<Socket>,
     /// Our own program that lets everything pass, where the driver needs one; detached when this closes.
     attached: Option<Link>,
+    /// What the way was tried with. It goes when the way does: to take it from the dispatcher's list waits for all CPUs, and the first frame
+    /// would wait for that.
+    nothing: Nothing,
+}
+
+/// A program that drops what it is run on, known to the dispatcher.
+#[derive(Debug)]
+pub struct Nothing {
+    program: Program,
+    _known: Known,
+}
+
+impl Nothing {
+    fn make() -> Result<Nothing, XdpError> {
+        let program = program(XDP_DROP)?;
+        Ok(Nothing { _known: spare::attach(&program)?, program })
+    }
+}
+
+/// What ways are tried with, made while the caller does something else: it waits for all CPUs, as attaching a program anywhere does.
+/// Nothing is attached to an interface that anybody has.
+#[derive(Debug)]
+pub struct Early(Mutex<Option<JoinHandle<Result<Nothing, XdpError>>>>);
+
+impl Early {
+    /// Begins to make it.
+    pub fn begin() -> Early {
+        // Without a thread it is made when it is needed.
+        Early(Mutex::new(std::thread::Builder::new().name("early".to_owned()).spawn(Nothing::make).ok()))
+    }
+
+    /// What was made, once. `None`: it was taken, or it is to be tried anew, so that the error is of who needs it.
+    pub fn take(&self) -> Option<Nothing> {
+        let making = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        making?.join().ok()?.ok()
+    }
+}
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
 }
 
 /// Drivers may take their rings down and up when a program is attached.
@@ -46,10 +89,10 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// # Errors
 /// Why live frames cannot be sent by this interface.
 pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Result<Way, XdpError> {
-    find_until(target, kind, queues, cores, &AtomicBool::new(false))
+    find_until(target, kind, queues, cores, &AtomicBool::new(false), None)
 }
 
-/// The same; a driver that takes its rings down is not waited for any more when `stop` is set.
+/// The same; a driver that takes its rings down is not waited for any more when `stop` is set. `early`: what was made before.
 ///
 /// # Errors
 /// As [`find`], and that it was stopped.
@@ -59,6 +102,7 @@ pub fn find_until(
     queues: u32,
     cores: u32,
     stop: &AtomicBool,
+    early: Option<Nothing>,
 ) -> Result<Way, XdpError> {
     if cores > queues.max(1) {
         let interface = target.name.clone();
@@ -79,12 +123,17 @@ pub fn find_until(
         File::open("/proc/thread-self/ns/net").map_err(system("opening the network namespace"))?;
     let watch = Socket::route()
         .map_err(|_| XdpError::System { what: "opening a netlink socket", error: Errno::IO })?;
-    let mut way =
-        Way { target: target.clone(), exit: Exit::Back, namespace, watch: Mutex::new(watch), attached: None };
     // Before anything is attached to the interface, which may take its link down: has the kernel live frames at all?
-    let nothing = program(XDP_DROP)?;
-    let _known = spare::attach(&nothing)?;
-    nothing.run(Run { live: Some(1), ..Run::on(&[0; 60]) }).map_err(failed)?;
+    let nothing = early.map_or_else(Nothing::make, Ok)?;
+    nothing.program.run(Run { live: Some(1), ..Run::on(&[0; 60]) }).map_err(failed)?;
+    let mut way = Way {
+        target: target.clone(),
+        exit: Exit::Back,
+        namespace,
+        watch: Mutex::new(watch),
+        attached: None,
+        nothing,
+    };
     let veth = kind == Some("veth");
     match way.transmits() {
         Some(true) => {}
@@ -109,13 +158,13 @@ pub fn find_until(
             }
         }
     }
-    match way.takes_back(&nothing) {
+    match way.takes_back() {
         Ok(()) => return Ok(way),
         Err(Errno::INVAL) => {}
         Err(error) => return Err(failed(error)),
     }
     // A veth's receive queues are registered while it has a program of its own.
-    if way.attached.is_none() && way.attach().is_ok() && way.takes_back(&nothing).is_ok() {
+    if way.attached.is_none() && way.attach().is_ok() && way.takes_back().is_ok() {
         return Ok(way);
     }
     way.exit = Exit::Redirect(target.index);
@@ -258,9 +307,9 @@ impl Way {
     }
 
     /// Can frames seem to come from the interface?
-    fn takes_back(&self, nothing: &Program) -> Result<(), Errno> {
+    fn takes_back(&self) -> Result<(), Errno> {
         let ingress = Some(self.target.index);
-        nothing.run(Run { live: Some(1), ingress, ..Run::on(&[0; 60]) }).map(drop)
+        self.nothing.program.run(Run { live: Some(1), ingress, ..Run::on(&[0; 60]) }).map(drop)
     }
 
     /// The interface that frames seem to come from.

@@ -113,6 +113,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     }
     let longest = program.longest() as usize;
     let count = count.map(|count| count.saturating_mul(ends.len().max(1) as u64));
+    let open = shared::open_by(&through, false, Some(&program))?;
     let job = Job {
         count,
         duration,
@@ -135,7 +136,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         priority: pace.priority(paced),
         warnings,
         session,
-        ..Setup::of("send", shared::open_by(&through, false)?, job, longest)
+        ..Setup::of("send", open, job, longest)
     })
 }
 

@@ -729,7 +729,7 @@ impl Rig {
             tx,
             rx,
             cpus: self.cpus(number)?,
-            open: shared::open_by(&self.through, crossed)?,
+            open: shared::open_by(&self.through, crossed, None)?,
             onlooker,
             ..self.setup(program, count, offer.duration, (stop, Some(member)))
         };

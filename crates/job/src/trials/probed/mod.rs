@@ -232,7 +232,7 @@ impl Rig {
             tx,
             began_ns: Some(Arc::clone(&began_ns)),
             cpus: self.cpus(0)?,
-            open: shared::open_by(&self.through, false)?,
+            open: shared::open_by(&self.through, false, None)?,
             onlooker,
             ..self.setup(program, offer.count, offer.duration, (Arc::clone(stop), None))
         };
