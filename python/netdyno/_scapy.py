@@ -1017,7 +1017,8 @@ def translate(obj: Any, limit: int = MOST_PACKETS, *, samples: int = SAMPLES) ->
 
 def _failed(packet: Any, error: Exception) -> NotTranslatable:
     return NotTranslatable(
-        f"Scapy cannot build {_name(packet)}: {type(error).__name__}: {error}", remedy="try bytes(packet) or packet.show2()")
+        # Scapy's words may be several lines.
+        f"Scapy cannot build {_name(packet)}: {type(error).__name__}: {' '.join(str(error).split())}", remedy="try bytes(packet) or packet.show2()")
 
 
 def _enumerated(packet: Any, obj: Any, limit: int, samples: int, why: str) -> Frames:

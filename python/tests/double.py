@@ -29,9 +29,10 @@ class Run:
     def go(self):
         last = float(str(self.job.get("duration", "30s")).rstrip("s"))
         number = 0
-        for _ in range(2000 if WRONG == "notes" else 1):
-            say(method="run.note", params={"run": self.name, "code": "begun", "severity": "info", "text": "it has begun"})
-        while not self.stopped.wait(0.02) and time.monotonic() - self.began < last:
+        text = "it has begun" + "." * (8000 if WRONG == "shouts" else 0)
+        for _ in range(2000 if WRONG in ("notes", "shouts") else 1):
+            say(method="run.note", params={"run": self.name, "code": "begun", "severity": "info", "text": text})
+        while not self.stopped.wait(0.0005 if WRONG == "floods" else 0.02) and time.monotonic() - self.began < last:
             frames = int((time.monotonic() - self.began) * 1000)
             shot = {"schema": "netdyno.snapshot/1", "elapsed_ns": int((time.monotonic() - self.began) * 1e9), "run": {"command": "send"}}
             say(method="run.snapshot", params={"run": self.name, "sequence": number, "snapshot": {**shot, "tx": {"frames": frames, "bytes": frames * 60}}})
@@ -66,6 +67,8 @@ def main():
         if method == "hello":
             protocol = "netdyno.agent/9" if WRONG == "version" else "netdyno.agent/1"
             say(id=number, result={"protocol": protocol, "version": "0.1.0", "job": "netdyno.job/1", "report": "netdyno.report/2", "host": HOST, "may": {}, "limits": LIMITS})
+            if WRONG == "deaf":
+                time.sleep(3600)
         elif method == "clock":
             if runs and WRONG == "chatty":
                 say(method="run.note", params={"run": "r1", "code": "begun", "severity": "info", "text": f"asked {params['t1']}"})
@@ -83,6 +86,8 @@ def main():
         elif method == "content.end":
             say(id=number, result={})
         elif method == "job.start":
+            if WRONG == "slow":
+                time.sleep(1)
             if WRONG == "busy":
                 text = "links[0].on: tx0 is held by another run"
                 say(id=number, error={"code": -32002, "message": text, "data": {"kind": "refused", "setting": "links[0].on", "remedy": "wait for it"}})
@@ -94,6 +99,10 @@ def main():
             run = runs[params["run"]]
             if WRONG == "dies":
                 os.kill(os.getpid(), 9)
+            if WRONG == "denied":
+                text = "loading an XDP program is not permitted"
+                say(id=number, error={"code": -32003, "message": text, "data": {"kind": "permission", "remedy": "run the agent as root"}})
+                continue
             with LOCK:
                 over = run.stopped.is_set()
                 if not over:
