@@ -406,10 +406,11 @@ class Run:
             self._agent.forget(self.id)
             with contextlib.suppress(NetdynoError):
                 if not self._over:
+                    over = self.__dict__.get("_result") or self._agent.request("job.wait", {"run": self.id})
                     self._agent.request("job.abort", {"run": self.id})
                     # Its interfaces are free when it has ended.
-                    with contextlib.suppress(FutureTimeout, AttributeError):
-                        self._result.exception(patience)
+                    with contextlib.suppress(FutureTimeout):
+                        over.exception(patience)
                 self._agent.request("job.forget", {"run": self.id})
 
     def _unwanted(self, started: Future[Any]) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -137,15 +138,74 @@ def test_runs_are_awaited_and_a_cancelled_task_ends_its_run(lab):
     asyncio.run(both())
 
 
+def started_by(process: int) -> list[int]:
+    """Processes that it has started, and that these have; the nearest first."""
+    own: list[int] = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        own += [int(child) for child in (task / "children").read_text().split()]
+    return own + [further for child in own for further in started_by(child)]
+
+
+def kill(process: int) -> None:
+    """SIGKILL, to one that may be root's: then it is root who kills it."""
+    subprocess.run([*([] if os.geteuid() == 0 else ["sudo", "-n"]), "kill", "-9", str(process)], check=True)
+
+
 def test_a_child_that_is_killed_is_an_error_and_leaves_nothing():
     with nd.lab() as lab:
         run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
-        # (The lab's child is what answers: its last word is the lab's end.)
-        os.kill(lab._agent._child.pid, signal.SIGKILL)
+        # (The lab's child is what answers: its last word is the lab's end. Before it there may be sudo.)
+        all_of_it = [lab._agent._child.pid, *started_by(lab._agent._child.pid)]
+        kill(next(one for one in all_of_it if Path(f"/proc/{one}/comm").read_text().startswith("netdyno")))
         with pytest.raises(nd.AgentLost):
             run.wait(30)
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{one}").exists() for one in all_of_it) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not [one for one in all_of_it if Path(f"/proc/{one}").exists()]
     with nd.lab() as lab:
         assert nd.send("ipv4/udp", on=lab.tx, count=1, rate="top").tx.frames == 1
+
+
+def works(lab: nd.Lab) -> None:
+    """The lab is as it was: no run has its interfaces, and no program is at them, because none is ever replaced."""
+    report = nd.send("ipv4/udp", on=lab.tx, measure=lab.rx, engine="xdp", meter="xdp", count=100, rate="10kpps")
+    assert (report.tx.frames, report.rx.frames) == (100, 100)
+
+
+def test_an_exception_in_a_block_ends_the_run_and_its_programs_are_gone(lab):
+    for raised in (ZeroDivisionError, KeyboardInterrupt, SystemExit):
+        with pytest.raises(raised), nd.start(nd.send, "ipv4/udp", on=lab.tx, measure=lab.rx, rate="10kpps", duration="30s") as run:
+            next(run.snapshots())
+            raise raised
+        assert run.report is not None
+        works(lab)
+
+
+def test_ctrl_c_at_any_moment_of_a_real_run_leaves_the_lab_as_it_was(lab):
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, press)
+    pressed = 0
+    try:
+        for number in range(12):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.04 * number)
+                nd.send("ipv4/udp", on=lab.tx, measure=lab.rx, rate="10kpps", duration="30s")
+            except KeyboardInterrupt:
+                pressed += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            # What was cut short while it began is ended without anybody who waits for it.
+            until = time.monotonic() + 30
+            while any(thread.name == "netdyno-ends" for thread in threading.enumerate()) or lab._agent._waiting:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            works(lab)
+        assert pressed == 12
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
@@ -179,10 +239,12 @@ def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
 
 def test_sendpfast_sends_through_netdyno_in_all_its_forms():
     program = nd.Program().find()
-    command = [program, "lab", "--", sys.executable, str(HERE / "sendpfast.py")]
+    # (By sudo the environment is another.)
+    known = [f"{name}={os.environ[name]}" for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE") if name in os.environ]
+    command = [program, "lab", "--", "env", *known, f"NETDYNO_BINARY={program}", sys.executable, str(HERE / "sendpfast.py")]
     if os.geteuid() != 0:
-        command = ["sudo", "-n", "--preserve-env", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "NETDYNO_BINARY": program})
+        command = ["sudo", "-n", *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     for form, result in found.items():

@@ -4,6 +4,8 @@
 //! tell the two apart: who may not do it asks somebody, and who did it wrong asks nobody.
 
 use bpf::ProgramError;
+use bridge::RelayError;
+use impair::DeviceError;
 use lab::LabError;
 use live::LiveError;
 use meter::MeterError;
@@ -33,33 +35,41 @@ fn by_the_system(cause: &(dyn Error + 'static)) -> bool {
 }
 
 fn by_a_crate(cause: &(dyn Error + 'static)) -> bool {
-    let program = |error: &ProgramError| match error {
-        ProgramError::Permission { .. } => true,
-        ProgramError::System { error, .. } => error.kind() == io::ErrorKind::PermissionDenied,
+    let is_xdp = |error: &XdpError| match error {
+        XdpError::Permission => true,
+        XdpError::NoSpare { error } | XdpError::System { error, .. } => denies(error),
         _ => false,
     };
-    if let Some(error) = cause.downcast_ref::<ProgramError>() {
-        return program(error);
-    }
-    // It passes its cause on as itself.
-    if let Some(MeterError::Program(error)) = cause.downcast_ref() {
-        return program(error);
-    }
-    if let Some(error) = cause.downcast_ref::<XdpError>() {
-        return match error {
-            XdpError::Permission => true,
-            XdpError::NoSpare { error } | XdpError::System { error, .. } => {
-                matches!(*error, Errno::PERM | Errno::ACCESS)
-            }
-            _ => false,
-        };
-    }
-    matches!(cause.downcast_ref(), Some(LabError::NotPermitted))
+    let is_program = |error: &ProgramError| match error {
+        ProgramError::Permission { .. } => true,
+        ProgramError::System { error, .. } => denies(error),
+        _ => false,
+    };
+    cause.downcast_ref().is_some_and(is_xdp)
+        || cause.downcast_ref().is_some_and(is_program)
+        || matches!(cause.downcast_ref(), Some(LabError::NotPermitted))
         || matches!(cause.downcast_ref(), Some(LiveError::Permission { .. }))
         || matches!(cause.downcast_ref(), Some(AfxdpError::Permission(_) | AfxdpError::ReceivePermission(_)))
         || matches!(cause.downcast_ref(), Some(ResolveError::Permission { .. }))
         || matches!(cause.downcast_ref(), Some(RxError::Permission(_)))
         || matches!(cause.downcast_ref(), Some(TxError::Permission(_)))
+        || inside(cause).is_some_and(denies)
+}
+
+/// What stands as itself in the place of an error that it caused, and is none of that one's causes.
+fn inside<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    if let Some(MeterError::Program(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    match cause.downcast_ref() {
+        Some(RelayError::Receive(error)) => return Some(error),
+        Some(RelayError::Send(error)) => return Some(error),
+        None => {}
+    }
+    match cause.downcast_ref()? {
+        DeviceError::Receive(error) => Some(error),
+        DeviceError::Send(error) => Some(error),
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +79,9 @@ mod tests {
 
     #[test]
     fn a_lack_of_rights_is_known_however_it_is_said_and_whatever_stands_around_it() {
-        let denied: [anyhow::Error; 12] = [
+        let denied: [anyhow::Error; 14] = [
+            RelayError::from(RxError::Permission("eth1".into())).into(),
+            DeviceError::from(TxError::Permission("eth1".into())).into(),
             io::Error::from(Errno::ACCESS).into(),
             Errno::PERM.into(),
             ProgramError::Permission { what: "loading an XDP program" }.into(),

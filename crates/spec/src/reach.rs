@@ -82,15 +82,16 @@ fn below(value: &mut Value, path: &str, reach: Reach, see: &mut dyn FnMut(&str, 
             }
         }
         Value::Object(members) => {
+            let is_clone = path.is_empty() && members.get("kind").is_some_and(|kind| kind == "clone");
             for (name, value) in members.iter_mut() {
                 if name == "options" {
                     continue;
                 }
-                // A clone's is a file, and Kafka's a word.
-                let is_kafkas = name == "key" && path.ends_with("kafka");
+                // A clone's key is a file, and Kafka's a word; how a clone captures is a word, and what `live` plays a file.
+                let is_word = name == "key" && path.ends_with("kafka") || name == "capture" && is_clone;
                 let reach = REACHES
                     .iter()
-                    .find(|(listed, _)| listed == name && !is_kafkas)
+                    .find(|(listed, _)| listed == name && !is_word)
                     .map_or(Reach::Word, |(_, reach)| *reach);
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 below(value, &path, reach, see);
@@ -104,6 +105,25 @@ fn below(value: &mut Value, path: &str, reach: Reach, see: &mut dyn FnMut(&str, 
 mod tests {
     use super::*;
     use crate::File;
+
+    #[test]
+    fn what_has_the_name_of_a_file_and_is_a_word_reaches_nothing() {
+        let seen = |text: &str| {
+            let job = File::read(&format!("{{schema: netdyno.job/1, {text}}}"), "job").expect("a job").jobs.remove(0);
+            let mut seen = Vec::new();
+            each_text(&mut job.to_value().expect("text"), &mut |path, reach, text| {
+                if path == "capture" {
+                    seen.push(format!("{reach:?} {text}"));
+                }
+            });
+            seen
+        };
+        let clone = "kind: clone, on: eth1, server: 192.0.2.1:80, to: 192.0.2.2:80";
+        for how in ["packet-socket", "ring-buffer"] {
+            assert_eq!(seen(&format!("{clone}, capture: {how}")), [format!("Word {how}")]);
+        }
+        assert_eq!(seen("kind: live, capture: a.pcap, to: 192.0.2.2:80"), ["Parsed a.pcap"]);
+    }
 
     #[test]
     fn each_text_of_a_job_is_seen_with_its_path_and_may_be_changed() {
