@@ -86,6 +86,7 @@ test-packages: packages ## install, try and purge the packages in bare Debians a
 	@scripts/setup test
 	@scripts/setup drivers
 	@scripts/test-packages
+	@scripts/wheel check || [ $$? = 3 ]
 
 docs: build ## write man pages, shell completions and the documents as a site to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions

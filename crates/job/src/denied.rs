@@ -85,7 +85,8 @@ mod tests {
             io::Error::from(Errno::ACCESS).into(),
             Errno::PERM.into(),
             ProgramError::Permission { what: "loading an XDP program" }.into(),
-            ProgramError::System { what: "opening", error: io::Error::from(io::ErrorKind::PermissionDenied) }.into(),
+            ProgramError::System { what: "opening", error: io::Error::from(io::ErrorKind::PermissionDenied) }
+                .into(),
             MeterError::from(ProgramError::Permission { what: "opening a packet socket" }).into(),
             XdpError::Permission.into(),
             XdpError::NoSpare { error: Errno::PERM }.into(),

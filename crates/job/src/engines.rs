@@ -316,7 +316,8 @@ pub fn open_by(through: &Through, receives: bool, program: Option<&Program>) -> 
     };
     let early = program.is_some_and(|program| may_be_live(engine, program)).then(Early::begin);
     Ok(Box::new(move |wanted| {
-        let wanted = Wanted { receives: wanted.receives || receives, stamps, early: early.as_ref(), ..*wanted };
+        let wanted =
+            Wanted { receives: wanted.receives || receives, stamps, early: early.as_ref(), ..*wanted };
         let Some(calibration) = &calibration else {
             return open_first(engine, &ENGINES.each_ref(), &wanted);
         };
@@ -475,7 +476,7 @@ mod tests {
                 distrusted: &[],
                 stop: &AtomicBool::new(false),
                 stamps: None,
-            early: None,
+                early: None,
             };
             assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
         }

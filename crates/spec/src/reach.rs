@@ -109,7 +109,10 @@ mod tests {
     #[test]
     fn what_has_the_name_of_a_file_and_is_a_word_reaches_nothing() {
         let seen = |text: &str| {
-            let job = File::read(&format!("{{schema: netdyno.job/1, {text}}}"), "job").expect("a job").jobs.remove(0);
+            let job = File::read(&format!("{{schema: netdyno.job/1, {text}}}"), "job")
+                .expect("a job")
+                .jobs
+                .remove(0);
             let mut seen = Vec::new();
             each_text(&mut job.to_value().expect("text"), &mut |path, reach, text| {
                 if path == "capture" {

@@ -134,7 +134,12 @@ fn carry_out(
         cpus,
         priority: pace.priority(facts.paced),
         session,
-        ..Setup::of("send", shared::open_by(&through, false, sends.source.program().map(|program| &**program))?, sends, longest)
+        ..Setup::of(
+            "send",
+            shared::open_by(&through, false, sends.source.program().map(|program| &**program))?,
+            sends,
+            longest,
+        )
     })
 }
 

@@ -516,7 +516,12 @@ pub fn replay(
         damage,
         truncated,
         session,
-        ..Setup::of(command, shared::open_by(&settings.through, false, job.source.program().map(|program| &**program))?, job, longest)
+        ..Setup::of(
+            command,
+            shared::open_by(&settings.through, false, job.source.program().map(|program| &**program))?,
+            job,
+            longest,
+        )
     })?;
     if let Some(kept) = kept {
         kept.tell(&mut report);

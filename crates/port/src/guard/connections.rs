@@ -121,7 +121,10 @@ mod tests {
         let counts = "sockets: used 7\nTCP: inuse 2 orphan 0 tw 9 alloc 4 mem 0\nUDP: inuse 0 mem 0\n";
         assert_eq!([in_use(counts, "TCP:"), in_use(counts, "UDP:")], [Some(2), Some(0)]);
         // Where it is not told, the table is read.
-        assert_eq!([in_use(counts, "TCP6:"), in_use("", "TCP:"), in_use("TCP: alloc 4\n", "TCP:")], [None; 3]);
+        assert_eq!(
+            [in_use(counts, "TCP6:"), in_use("", "TCP:"), in_use("TCP: alloc 4\n", "TCP:")],
+            [None; 3]
+        );
     }
 
     #[test]
