@@ -1065,7 +1065,10 @@ def frames(obj: Any) -> Iterator[bytes]:
     if isinstance(obj, (bytes, bytearray, memoryview)):
         yield bytes(obj)
     elif is_packet(obj):
-        for packet in _addressed(_framed(obj)):
+        whole = _addressed(_framed(obj))
+        # One that was taken apart, or was itself one of a template's, stands for itself alone: to ask Scapy costs as much as to build it.
+        alone = all(getattr(layer, "explicit", False) for layer in _layers(whole))
+        for packet in [whole] if alone else whole:
             try:
                 made = bytes(packet)
             except Exception as error:

@@ -22,6 +22,18 @@ def test_blocks_that_start_no_job_do_what_they_say():
         exec(compile(block, "docs/python.md", "exec"), names)
 
 
+def test_blocks_that_start_jobs_do_what_they_say(capsys):
+    names: dict[str, object] = {}
+    for block in BLOCKS:
+        exec(compile(block, "docs/python.md", "exec"), names)
+    frames, lost, latency = capsys.readouterr().out.split()
+    assert int(frames) > 9000 and float(lost) == 0 and int(latency) > 0
+    names["ping"]()  # type: ignore[operator]
+    assert capsys.readouterr().out == "100 answers, 0 without\n"
+    report = names["watch"]()  # type: ignore[operator]
+    assert 2000 < report.tx.frames < 10_000 and "stopped after" in report.verdict.reasons[0]
+
+
 def test_blocks_and_examples_have_the_types_of_the_package(tmp_path):
     file = tmp_path / "page.py"
     file.write_text("\n".join(BLOCKS))

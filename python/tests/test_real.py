@@ -37,6 +37,13 @@ def test_what_arrives_is_what_scapy_would_have_sent(lab, tmp_path):
     assert [bytes(packet) for packet in nd.read_packets(file)] == [bytes(packet) for packet in TEMPLATE]
 
 
+def test_the_meter_stands_before_the_first_frame_by_each_engine(lab):
+    for number in range(4):
+        for engine in ("xdp", "afxdp", "packet", "auto"):
+            report = nd.send("ipv4/udp", on=lab.tx, measure=lab.rx, engine=engine, rate="top", count=1 + 63 * number)
+            assert report.tx.frames == report.rx.frames == 1 + 63 * number, (engine, report.verdict)
+
+
 def test_a_signed_template_keeps_its_lengths_and_checksums_right(lab, tmp_path):
     file = tmp_path / "got.pcapng"
     report = nd.send(TEMPLATE, on=lab.tx, measure=lab.rx, count=40, rate=10_000, capture=file)

@@ -681,6 +681,22 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_for_the_times_of_what_is_sent_and_as_many_more_and_for_all_where_that_is_not_known() {
+        let room = |lanes: u32, total: Option<u64>, duration: Option<Duration>| {
+            let job = Job { duration, ..job(lanes, total) };
+            let open: Open = Box::new(|_| bail!("nothing is opened"));
+            times_to_keep(&Setup { total, ..Setup::of("send", open, job, 60) })
+        };
+        assert_eq!(room(1, Some(100), None), 1200);
+        // A thousand a second, and the first at once.
+        assert_eq!(room(1, None, Some(Duration::from_secs(2))), 2 * 2001 + 1000);
+        assert_eq!(room(3, None, Some(Duration::from_secs(2))), 3 * 2 * 2001 + 1000);
+        assert_eq!(room(1, Some(100), Some(Duration::from_secs(2))), 1200);
+        assert_eq!(room(1, Some(u64::MAX), None), usize::MAX);
+        assert_eq!(room(1, None, None), usize::MAX);
+    }
+
+    #[test]
     fn a_worker_that_fails_or_panics_ends_the_others() {
         for well in [true, false] {
             let stop = AtomicBool::new(false);

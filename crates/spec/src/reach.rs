@@ -125,7 +125,7 @@ mod tests {
         for how in ["packet-socket", "ring-buffer"] {
             assert_eq!(seen(&format!("{clone}, capture: {how}")), [format!("Word {how}")]);
         }
-        assert_eq!(seen("kind: live, capture: a.pcap, to: 192.0.2.2:80"), ["Parsed a.pcap"]);
+        assert_eq!(seen("kind: live, on: eth1, capture: a.pcap, to: 192.0.2.2:80"), ["Parsed a.pcap"]);
     }
 
     #[test]
