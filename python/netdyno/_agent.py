@@ -170,6 +170,8 @@ class Agent:
         # Read and not yet looked at: a part of a line, or more.
         self._rest = bytearray()
         self._clock: tuple[int, Future[ClockOffset]] | None = None
+        # Of the line that is being written, or was last, what is still to come.
+        self._unsent = 0
         self._closing = False
         self._pid = os.getpid()
         self._sudo = False
@@ -287,10 +289,10 @@ class Agent:
 
     # What is asked and answered.
 
-    def request(self, method: str, params: dict[str, Any]) -> Future[Any]:
-        """Sends a request; its answer comes in the future."""
+    def request(self, method: str, params: dict[str, Any], answer: Future[Any] | None = None) -> Future[Any]:
+        """Sends a request; its answer comes in the future, which may be the caller's: then he has it if Ctrl-C comes in here, too."""
         self._here()
-        answer: Future[Any] = Future()
+        answer = Future() if answer is None else answer
         # Nobody takes it back: what was asked is answered.
         answer.set_running_or_notify_cancel()
         number = next(self._ids)
@@ -311,20 +313,21 @@ class Agent:
             if mine:
                 answer.set_exception(self._lost())
         except BaseException:
-            # Ctrl-C: nobody has the answer that this would get.
+            # Ctrl-C: what was not asked is not answered.
             with self._lock:
-                self._waiting.pop(number, None)
+                if self._unsent == len(line):
+                    self._waiting.pop(number, None)
             raise
         return answer
 
     def _put(self, line: bytes) -> None:
         """Writes a line. If it is cut short, nothing can be said behind it, and the child is let go."""
-        rest = memoryview(line)
+        self._unsent = len(line)
         try:
-            while rest:
-                rest = rest[self._to.write(rest) :]
+            while self._unsent:
+                self._unsent -= self._to.write(memoryview(line)[-self._unsent :])
         except BaseException:
-            if len(rest) < len(line):
+            if 0 < self._unsent < len(line):
                 with contextlib.suppress(OSError):
                     self._to.close()
             raise

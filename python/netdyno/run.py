@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future
@@ -89,6 +90,7 @@ class Run:
         asks = job.asks()
         program = program or Program()
         self._agent_pid = os.getpid()
+        asked: Future[Any] = Future()
         try:
             self._agent = Agent(program, _grants(asks), privileged=_privileged(job.data)) if agent is None else agent
             contents = {path: self._agent.send(path, content) for path, content in job.contents.items()}
@@ -97,23 +99,25 @@ class Run:
                 params["contents"] = contents
             if start_at is not None:
                 params["start_at"] = start_at
-            asked = self._agent.request("job.start", params)
+            self._agent.request("job.start", params, asked)
             try:
                 answer = asked.result()
             except NetdynoError as error:
                 raise self._worded(error) from None
-            except BaseException:
-                # Ctrl-C: it may have been started, and nobody will ever know its name.
-                asked.add_done_callback(self._unwanted)
-                raise
             self.id: str = answer["run"]
             self.job = Job(answer["job"], job.contents, job.find)
-            self._agent.listen(self.id, self._told)
+            # Who tells it does not hold it: a run that nobody has is ended.
+            itself = weakref.ref(self)
+            self._agent.listen(self.id, lambda method, params: _of(itself, lambda run: run._told(method, params)))
             self._result: Future[Any] = self._agent.request("job.wait", {"run": self.id})
-            self._result.add_done_callback(lambda _: self._ended())
+            self._result.add_done_callback(lambda _: _of(itself, Run._ended))
         except BaseException:
             # Ctrl-C among them. Without a child there is nothing to end.
             if "_agent" in self.__dict__:
+                if not self._own and "id" not in self.__dict__:
+                    # It may be started yet, and nobody will know its name.
+                    agent = self._agent
+                    asked.add_done_callback(lambda started: _unwanted(agent, started))
                 self._close()
             raise
 
@@ -413,28 +417,18 @@ class Run:
                         over.exception(patience)
                 self._agent.request("job.forget", {"run": self.id})
 
-    def _unwanted(self, started: Future[Any]) -> None:
-        """In the thread that reads, which cannot wait for others to write: a run that nobody has is ended."""
-        if started.exception() is not None or not self._agent.alive:
-            return
-        run = {"run": started.result()["run"]}
-
-        def end() -> None:
-            with contextlib.suppress(NetdynoError):
-                over = self._agent.request("job.wait", run)
-                self._agent.request("job.abort", run)
-                over.exception()
-                self._agent.request("job.forget", run)
-
-        threading.Thread(target=end, name="netdyno-ends", daemon=True).start()
-
     def __del__(self) -> None:
-        # A run that nobody has any more ends by itself: its child sees that its client is gone. Nothing is waited for here.
+        # A run that nobody has any more ends by itself: its child sees that its client is gone, or that of a lab is asked. Nothing is waited for
+        # here, and no lock is taken, because another of this thread's may be held.
         agent = self.__dict__.get("_agent")
-        if agent is not None and self._own and self._agent_pid == os.getpid() and not self._over and not agent._closing:
-            with contextlib.suppress(Exception):
+        if agent is None or self._agent_pid != os.getpid() or self._over or agent._closing:
+            return
+        with contextlib.suppress(Exception):
+            if self._own:
                 agent._closing = True
                 agent._to.close()
+            elif "id" in self.__dict__:
+                _end(agent, self.id)
 
     def __repr__(self) -> str:
         state = "ended" if self._over else "running"
@@ -442,6 +436,34 @@ class Run:
 
     def __reduce__(self) -> Any:
         raise TypeError("a run is a process, and cannot be pickled: pickle its report")
+
+
+def _of(run: weakref.ref[Run], do: Callable[[Run], None]) -> None:
+    """Does something with a run that somebody has."""
+    alive = run()
+    if alive is not None:
+        do(alive)
+
+
+def _unwanted(agent: Agent, started: Future[Any]) -> None:
+    """A run is ended whose start nobody waits for any more."""
+    if started.exception() is None and agent.alive:
+        _end(agent, started.result()["run"])
+
+
+def _end(agent: Agent, name: str) -> None:
+    """Ends a run that nobody has, in a thread of its own: the one that reads cannot wait for others to write."""
+
+    def end() -> None:
+        run = {"run": name}
+        with contextlib.suppress(NetdynoError):
+            agent.forget(name)
+            over = agent.request("job.wait", run)
+            agent.request("job.abort", run)
+            over.exception()
+            agent.request("job.forget", run)
+
+    threading.Thread(target=end, name="netdyno-ends", daemon=True).start()
 
 
 def _privileged(job: dict[str, Any]) -> bool:

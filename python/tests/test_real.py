@@ -180,6 +180,22 @@ def works(lab: nd.Lab) -> None:
     assert (report.tx.frames, report.rx.frames) == (100, 100)
 
 
+def all_ended(lab: nd.Lab) -> None:
+    """What nobody has any more is ended without anybody who waits for it."""
+    until = time.monotonic() + 30
+    while any(thread.name == "netdyno-ends" for thread in threading.enumerate()) or lab._agent._waiting:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_run_that_nobody_has_any_more_is_ended_in_its_lab(lab):
+    run = nd.start(nd.send, "ipv4/udp", on=lab.tx, measure=lab.rx, rate="10kpps", duration="60s")
+    next(run.snapshots())
+    del run
+    all_ended(lab)
+    works(lab)
+
+
 def test_an_exception_in_a_block_ends_the_run_and_its_programs_are_gone(lab):
     for raised in (ZeroDivisionError, KeyboardInterrupt, SystemExit):
         with pytest.raises(raised), nd.start(nd.send, "ipv4/udp", on=lab.tx, measure=lab.rx, rate="10kpps", duration="30s") as run:
@@ -204,11 +220,7 @@ def test_ctrl_c_at_any_moment_of_a_real_run_leaves_the_lab_as_it_was(lab):
                 pressed += 1
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            # What was cut short while it began is ended without anybody who waits for it.
-            until = time.monotonic() + 30
-            while any(thread.name == "netdyno-ends" for thread in threading.enumerate()) or lab._agent._waiting:
-                assert time.monotonic() < until
-                time.sleep(0.01)
+            all_ended(lab)
             works(lab)
         assert pressed == 12
     finally:

@@ -4,6 +4,7 @@ case the classes of what was raised, and its words.
 
 import json
 import os
+import socket
 import sys
 import tempfile
 
@@ -32,13 +33,16 @@ def cases(folder: str) -> dict:
         "impair": lambda: nd.impair(loss="1%", **BETWEEN, **BY),
         "live": lambda: nd.live(captures, on="pa", to="192.0.2.2:80", from_="192.0.2.9", mac="02:00:00:00:00:02", **BY),
         "probe": lambda: nd.probe(on="pb", duration=0.2, **BY),
-        "clone": lambda: nd.clone(on="pa", server="192.0.2.1:80", to="192.0.2.2:80", duration=0.2, **BY),
+        "clone": lambda: nd.clone(on="pa", server="192.0.2.1:80", to=LISTENS, duration=0.2, **BY),
         "trial": lambda: nd.trial(UDP, lab=True, rate="1kpps", duration=0.2, **BY),
         "search": lambda: nd.search("throughput", UDP, lab=True, **BY),
         "a lab": lambda: nd.lab(**BY),
     }
 
 
+# What a clone looks for before it begins.
+LISTENER = socket.create_server(("192.0.2.1", 0))
+LISTENS = f"192.0.2.1:{LISTENER.getsockname()[1]}"
 ENGINES = ("auto", "xdp", "afxdp", "packet", "packet-ring")
 BY = {"program": nd.Program(sudo=False if sys.argv[1] == "without" else None)}
 
