@@ -239,6 +239,7 @@ def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
             signal.signal(signal.SIGINT, signal.default_int_handler)
             with nd.lab() as lab:
                 run = nd.start(nd.send, "ipv4/udp", on=lab.tx, rate=1000, duration=30)
+                next(now for now in run.snapshots() if now.tx is not None and now.tx.frames)
                 print("started", flush=True)
                 try:
                     run.wait()
