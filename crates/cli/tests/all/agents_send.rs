@@ -258,7 +258,8 @@ fn whoever_refuses_ends_all_before_anything_is_sent() {
     other.until_it_says("measuring on rx0");
     run(&words, &[near, far]).refused(&["far:", "rx0 is held by run r1 of the agent", "nothing was sent"]);
     other.signal("INT");
-    other.wait().with(1).says(&["netdyno agents check"]);
+    let other = other.wait().with(1);
+    assert!(other.stdout.contains("`netdyno agents check`"), "{}", other.stdout);
     assert_eq!(left(&net, "tx0"), before, "nothing was sent");
     run(&["trial", WHAT, "--on", "tx0@near", "--measure", "rx0@far", "--rate", "1kpps"], &both(&net))
         .refused(&["`trial` is carried out by one agent", "near and far"]);
@@ -329,7 +330,8 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
             ran.says(&["near:", "what was sent and what arrived is not known"]);
         }
         if signal == "STOP" {
-            net.run(format!("kill -CONT {pid}")).ok();
+            // It was ended with all that its command started.
+            net.run(format!("kill -CONT {pid}")).with(1);
         }
         eventually("nothing is left", || process(&[&mark]).is_none());
     }
@@ -408,4 +410,63 @@ fn a_clock_that_is_ahead_is_found_within_its_error_and_no_delay_is_negative() {
             result["notes"].as_array().into_iter().flatten().any(|note| note["code"] == "latency-unknown");
         assert_eq!(told.is_null(), withheld, "{result}");
     }
+}
+
+/// Keys of both ends, and who may log in, in a folder that stands where root's home is.
+fn home(net: &Net) -> String {
+    let home = net.file("home");
+    std::fs::create_dir_all(format!("{home}/.ssh")).expect("a folder");
+    let mut keygen = crate::common::command("ssh-keygen");
+    keygen.args(["-q", "-t", "ed25519", "-N", "", "-f", &format!("{home}/.ssh/key")]);
+    start(keygen).wait().ok();
+    net.run(format!("dropbearkey -t ed25519 -f {home}/host")).ok();
+    std::fs::copy(format!("{home}/.ssh/key.pub"), format!("{home}/.ssh/authorized_keys")).expect("copied");
+    net.run(format!("chmod -R go-rwx {home}")).ok();
+    home
+}
+
+#[test]
+fn agents_are_reached_by_a_real_ssh() {
+    let net = Net::with(&Options { cables: 2, addresses: true, ..Options::default() });
+    let (home, address) = (home(&net), net.lab.receiver.address);
+    let mut server = ::lab::Namespace::command(&net.lab.receiver.namespace, "unshare").expect("a command");
+    let serve = format!(
+        "mount --bind {home} /root && exec dropbear -F -E -s -r {home}/host -P {home}/pid -p {address}:2222"
+    );
+    server.args(["-m", "--propagation", "private", "sh", "-c", &serve]);
+    let mut server = start(server);
+    server.until_it_says("Not backgrounding");
+    let ssh = format!(
+        "exec nsenter --net={} ssh -F none -i {home}/.ssh/key -p 2222 -o BatchMode=yes -o StrictHostKeyChecking=no \
+         -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR root@{address}",
+        handle(&net.lab.sender.namespace)
+    );
+    // The session goes over the first cable, which no test traffic takes.
+    let far = |words: &str| format!("{ssh} {} agent --stdio {words}", program());
+    let agents = [
+        ("near", agent(&net.lab.sender.namespace, "--allow-interface tx1")),
+        ("far", far("--allow-interface rx1")),
+    ];
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx1@near",
+        "--measure",
+        "rx1@far",
+        "--rate",
+        "2kpps",
+        "--count",
+        "2000",
+        "--json",
+    ];
+    let result = run(&words, &agents).result();
+    let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
+    assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (2_000, 2_000, 0));
+    assert!(number(&of(&result, "far")["clock"]["round_trip_ns"]) > 0);
+    // A login that is refused says so, and nothing is sent.
+    let refused = [agents[0].clone(), ("far", agents[1].1.replace(".ssh/key", ".ssh/none"))];
+    run(&words, &refused).refused(&["far: its command ended", "Permission denied", "nothing was sent"]);
+    server.signal("TERM");
+    drop(server.wait());
 }
