@@ -358,7 +358,8 @@ impl Agent {
             let what = format!("{}: that time is over", run.name);
             return Err(Fault::new(FaultKind::Late, what).remedy("give a later `start_at`"));
         }
-        if !hold.begin_at(asked.start_at) {
+        let ahead = clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic).ns;
+        if !hold.begin_at(asked.start_at.saturating_add_signed(ahead.saturating_neg())) {
             return Err(Fault::new(
                 FaultKind::Engine,
                 format!("{} was told already when to begin", run.name),

@@ -188,7 +188,7 @@ impl Run {
 
     /// Who holds an interface and is never told to begin gives it back.
     fn must_be_told(&self, ready_since: &mut Option<Instant>) {
-        if self.hold().is_some_and(|hold| hold.start_at().is_some()) {
+        if self.hold().is_some_and(|hold| hold.at().is_some()) {
             *ready_since = None;
         } else if ready_since.is_some_and(|since| since.elapsed() > HELD) {
             self.abort();

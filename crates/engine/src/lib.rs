@@ -29,7 +29,7 @@ pub mod worker;
 
 pub use crate::awake::Awake;
 pub use crate::departures::Departures;
-pub use crate::gate::{Gate, await_start};
+pub use crate::gate::{Begins, Gate, Hold, await_start};
 pub use crate::merge::{Merged, Share};
 pub use crate::pacer::CatchUp;
 pub use crate::priority::{Had, Priority};
@@ -145,12 +145,12 @@ impl HistogramOnDemand {
 impl Control {
     /// One for each of so many workers.
     pub fn several(workers: usize, stop: &Arc<AtomicBool>) -> Vec<Control> {
-        Control::beginning(workers, stop, None)
+        Control::beginning(workers, stop, Begins::AtOnce)
     }
 
-    /// The same, for a run that begins at a given moment, by CLOCK_MONOTONIC.
-    pub fn beginning(workers: usize, stop: &Arc<AtomicBool>, at: Option<u64>) -> Vec<Control> {
-        let (gate, throttle) = (Arc::new(Gate::at(workers, at)), Arc::new(Throttle::default()));
+    /// The same, for a run that begins when it is said.
+    pub fn beginning(workers: usize, stop: &Arc<AtomicBool>, begins: Begins) -> Vec<Control> {
+        let (gate, throttle) = (Arc::new(Gate::at(workers, begins)), Arc::new(Throttle::default()));
         let one = || Control {
             stop: Arc::clone(stop),
             gate: Arc::clone(&gate),

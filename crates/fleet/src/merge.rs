@@ -111,8 +111,8 @@ fn sum(each: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// The sum, if all know theirs.
-fn sum_of_all(each: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    each.fold(Some(0), |sum: Option<u64>, n| Some(sum?.saturating_add(n?)))
+fn sum_of_all(mut each: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    each.try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
 }
 
 fn sent(whole: &mut Report, sends: &[One<'_>]) {
@@ -156,7 +156,7 @@ fn sent(whole: &mut Report, sends: &[One<'_>]) {
         totals: Totals::over(of(|tx| tx.totals.frames), of(|tx| tx.totals.bytes), lasted),
         intended_frames: of_all(|tx| tx.intended_frames),
         due_not_sent_frames: of_all(|tx| tx.due_not_sent_frames),
-        intended_frames_per_second: rates.fold(Some(0.0), |sum, rate| Some(sum? + rate?)),
+        intended_frames_per_second: rates.collect::<Option<Vec<f64>>>().map(|rates| rates.iter().sum()),
         engine: engines.join(", "),
         failed: of(|tx| tx.failed),
         retried_enobufs: of(|tx| tx.retried_enobufs),
@@ -317,7 +317,7 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
         }
     }
     for (at, row) in &mut rows {
-        row.latency_ns = delays.get(at).and_then(|parts| Distribution::of_all(parts));
+        row.latency_ns = delays.get(at).and_then(Distribution::of_all);
     }
     whole.streams = named(rows, plan, sends);
     known

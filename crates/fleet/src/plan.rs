@@ -252,11 +252,13 @@ fn together(job: &Job) -> Result<(), Unplanned> {
     }
 }
 
+/// Of a link the interfaces by which frames leave and where they are measured.
+type Ends = (Option<String>, Option<String>);
+
 /// The senders, each with the links that it has, and the meters of what is measured elsewhere.
 fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> Vec<Part> {
     // What leaves one agent and is measured at one other is one job: its stamps are of that one's clock.
-    let mut senders: BTreeMap<(usize, Option<usize>), Vec<(Option<String>, Option<String>)>> =
-        BTreeMap::new();
+    let mut senders: BTreeMap<(usize, Option<usize>), Vec<Ends>> = BTreeMap::new();
     let mut meters: Vec<(usize, String)> = Vec::new();
     let at = |text: &Option<String>| {
         let (interface, agent) = place(text.as_deref()?, agents)?;
@@ -295,10 +297,10 @@ fn sender(
     whole: &Map<String, Value>,
     agent: usize,
     (number, measured_at): (u32, Option<usize>),
-    links: &[(Option<String>, Option<String>)],
+    links: &[Ends],
 ) -> Part {
     let mut job = whole.clone();
-    let link = |(on, measure): &(Option<String>, Option<String>)| {
+    let link = |(on, measure): &Ends| {
         let mut link = Map::new();
         link.extend(on.clone().map(|on| ("on".to_owned(), on.into())));
         link.extend(measure.clone().map(|measure| ("measure".to_owned(), measure.into())));
@@ -309,9 +311,7 @@ fn sender(
         // How frames are measured is said to who measures them.
         job.insert("meter".to_owned(), json!({ "clock": "tai" }));
     }
-    let of = |end: fn(&(Option<String>, Option<String>)) -> &Option<String>| {
-        links.iter().filter_map(|link| end(link).clone()).collect()
-    };
+    let of = |end: fn(&Ends) -> &Option<String>| links.iter().filter_map(|link| end(link).clone()).collect();
     let (sends_on, measures_on) = (of(|link| &link.0), of(|link| &link.1));
     keep_disrupting(&mut job, &[&sends_on, &measures_on]);
     Part { agent, role: Role::Sends { number, measured_at }, job, sends_on, measures_on }

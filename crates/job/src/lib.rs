@@ -50,6 +50,7 @@ mod transport;
 mod trials;
 
 pub use claims::interface::{Claimed, HeldBy, claim as claim_interface};
+pub use engine::Hold;
 pub use handle::{Failed, Handle, Outcome, carry_out, go_on, go_on_between, spawn, start, start_with};
 pub use kinds::clone::agent::{Forwarded, ForwardedSessions, forward as forward_to_clone};
 pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, diagnose as diagnose_clone};
@@ -57,7 +58,7 @@ pub use kinds::clone::key::make as make_clone_key;
 pub use kinds::send::flows_among;
 pub use kinds::shared::draw_seed;
 pub use run::together::Member;
-pub use session::{Among, Hold, Late, Session};
+pub use session::{Among, Late, Session};
 
 /// The error and its causes, leaving out causes that the words before already told.
 pub fn in_full(error: &anyhow::Error) -> String {

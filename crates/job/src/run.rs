@@ -573,7 +573,7 @@ fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
     (cpus, priority, moves): (&[Option<usize>], engine::Priority, &Moves),
-    (session, begins_at): (&Session, Option<u64>),
+    (session, begins): (&Session, engine::Begins),
     watch: &mut Watch<'_>,
     mut suspicion: Option<&mut Suspicion<'_>>,
 ) -> Result<Option<Vec<Sent>>> {
@@ -586,7 +586,7 @@ fn send(
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
     let busy_workers = idle.iter().filter(|idle| !**idle).count();
-    let mut controls = Control::beginning(busy_workers, stop, begins_at);
+    let mut controls = Control::beginning(busy_workers, stop, begins);
     controls.iter_mut().for_each(|control| control.priority = priority);
     let parts = engines.iter_mut().zip(jobs.iter_mut()).zip(cpus).zip(&idle);
     let busy = parts.filter(|(_, idle)| !**idle).map(|(part, _)| part).zip(&controls);

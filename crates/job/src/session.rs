@@ -3,14 +3,15 @@
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
 use crate::samples::{SAMPLE, Samples, Spreads};
+use engine::{Begins, Hold};
 use histogram::Histogram;
 use meter::Meter;
 use report::{Code, Note, Report, Said, Sentence};
 use snapshot::{Board, Snapshot};
 use spec::Consent;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a job is allowed, who ends it and who looks on.
@@ -45,57 +46,6 @@ pub struct Among {
     pub measured: bool,
     /// Which it is of how many that send, from 0: their signed streams have numbers of their own.
     pub part: Option<(u32, u32)>,
-}
-
-/// Where a job waits that is ready, until somebody says when it begins.
-#[derive(Debug, Default)]
-pub struct Hold {
-    state: Mutex<Held>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    is_ready: bool,
-    start_at: Option<u64>,
-}
-
-/// A job that is held looks this often whether it is to end.
-const LOOK: Duration = Duration::from_millis(20);
-
-impl Hold {
-    /// Nothing that panics happens under this lock.
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// All is ready, and it waits.
-    pub fn is_ready(&self) -> bool {
-        self.lock().is_ready
-    }
-
-    /// When it was told to begin, by CLOCK_TAI in nanoseconds.
-    pub fn start_at(&self) -> Option<u64> {
-        self.lock().start_at
-    }
-
-    /// It begins at this time, by CLOCK_TAI in nanoseconds. False: it was told before.
-    pub fn begin_at(&self, tai_ns: u64) -> bool {
-        let mut held = self.lock();
-        let is_first = held.start_at.is_none();
-        held.start_at.get_or_insert(tai_ns);
-        self.changed.notify_all();
-        is_first
-    }
-
-    /// Waits until it is told when to begin, or is to end.
-    fn wait(&self, stop: &AtomicBool) {
-        let mut held = self.lock();
-        held.is_ready = true;
-        while held.start_at.is_none() && !stop.load(Relaxed) {
-            held = self.changed.wait_timeout(held, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
 }
 
 /// The start that was given had passed before all was ready. Nothing was sent.
@@ -136,14 +86,19 @@ impl Session {
         if let Some(together) = &self.together {
             together.meet(Stage::Ready, &self.stop);
         }
-        self.is_held();
+        if let Some(hold) = &self.among.hold {
+            hold.wait(&self.stop);
+        }
         self.await_start()
     }
 
-    /// All is ready: waits until it is known when it begins.
-    pub(crate) fn is_held(&self) {
-        if let Some(hold) = &self.among.hold {
-            hold.wait(&self.stop);
+    /// When a run of it begins whose workers wait for each other. `again`: an earlier one of it did, and its start is over.
+    pub(crate) fn begins(&self, again: bool) -> Begins {
+        match (&self.among.hold, self.begins_at()) {
+            _ if again => Begins::AtOnce,
+            (Some(hold), _) => Begins::Held(Arc::clone(hold)),
+            (None, Some(at)) => Begins::At(at),
+            (None, None) => Begins::AtOnce,
         }
     }
 
@@ -176,8 +131,10 @@ impl Session {
     /// When it begins, by CLOCK_MONOTONIC in nanoseconds.
     pub(crate) fn begins_at(&self) -> Option<u64> {
         let ahead = || clocks::ahead(clocks::Clock::Tai, clocks::Clock::Monotonic);
-        let start_at = self.among.hold.as_ref().and_then(|hold| hold.start_at()).or(self.start_at);
-        start_at.map(|tai| tai.saturating_add_signed(ahead().ns.saturating_neg()))
+        if let Some(hold) = &self.among.hold {
+            return hold.at();
+        }
+        self.start_at.map(|tai| tai.saturating_add_signed(ahead().ns.saturating_neg()))
     }
 
     /// Was it asked to end?

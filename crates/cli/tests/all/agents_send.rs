@@ -254,7 +254,8 @@ fn whoever_refuses_ends_all_before_anything_is_sent() {
         "nothing was sent",
     ]);
     // Another controller has the interface there.
-    let mut other = start(command(&["measure", "--on", "rx0@far", "--duration", "60s"], &[far.clone()]));
+    let mut other =
+        start(command(&["measure", "--on", "rx0@far", "--duration", "60s"], std::slice::from_ref(&far)));
     other.until_it_says("measuring on rx0");
     run(&words, &[near, far]).refused(&["far:", "rx0 is held by run r1 of the agent", "nothing was sent"]);
     other.signal("INT");

@@ -164,8 +164,7 @@ impl<'m> Run<'m> {
             let with = (&self.setup.cpus[..], self.setup.priority, &self.moves);
             let session = &self.setup.session;
             // What begins anew does so at once: its start is over.
-            let begins_at = session.begins_at().filter(|_| !self.again);
-            let session = (session, begins_at);
+            let session = (session, session.begins(self.again));
             send(&mut attempt.workers, jobs, with, session, &mut attempt.watch, suspicion.as_mut())
         })?;
         let Some(sent) = sent else {

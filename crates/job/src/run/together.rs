@@ -108,9 +108,6 @@ impl Setup {
         if let Some(member) = &self.session.together {
             member.meet(stage, &self.session.stop);
         }
-        if stage == Stage::Ready {
-            self.session.is_held();
-        }
     }
 
     /// Whether jobs of the same file run beside this one, whose frames may come where its own do.
