@@ -357,11 +357,15 @@ fn a_calibration_says_which_engine_is_the_fastest_and_auto_takes_it_when_told() 
     let (file, other) = (net.file("calibration.json"), net.file("other.json"));
     let calibrate = "netdyno doctor tx0 --calibrate --measure rx0 --duration 200ms";
     let text = net.run(format!("{calibrate} --save {file}")).ok().stdout;
-    assert!(text.contains("The fastest here: xdp (--engine xdp)"), "{text}");
     let measured: Value =
         serde_json::from_str(&std::fs::read_to_string(&file).expect("saved")).expect("JSON");
     let ways = measured["ways"].as_array().expect("ways");
     assert_eq!((ways.len(), &measured["driver"]), (4, &Value::from("veth")));
+    // Which that is depends on what else this machine does.
+    let [fastest, engine_of_it] =
+        ["name", "engine"].map(|of| ways[0][of].as_str().unwrap_or_else(|| panic!("no {of}: {measured}")));
+    assert!(text.contains(&format!("The fastest here: {fastest} (--engine {engine_of_it})")), "{text}");
+    judged(fastest == "xdp");
     let zero_copy = ways.iter().find(|way| way["name"] == "afxdp zero-copy").expect("tried");
     assert!(zero_copy["why_not"].as_str().expect("refused").contains("veth has no zero-copy"));
     // Whatever the file has first is taken; another driver's or kernel's is refused.

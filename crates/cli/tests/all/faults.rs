@@ -104,7 +104,8 @@ fn without_permission_it_says_how_to_get_it() {
     let file = crafted(&net, "x.pcap", "");
     // Where nobody may read and run it.
     let program = net.file("netdyno");
-    std::fs::copy(env!("CARGO_BIN_EXE_netdyno"), &program).expect("a copy");
+    // By a process of its own: a child that another test starts meanwhile would hold the copy open for writing, and then it cannot be run.
+    run(format!("cp {} {program}", env!("CARGO_BIN_EXE_netdyno"))).ok();
     for path in [program.as_ref(), net.dir.path(), file.as_ref()] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
     }

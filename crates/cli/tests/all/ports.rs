@@ -255,7 +255,7 @@ fn a_search_over_four_ports_finds_what_each_of_them_gets() {
     for pattern in ["--mesh", ""] {
         let search = format!(
             "netdyno search throughput --lab --ports 4 {pattern} --lab-bottleneck 20mbps --lab-queue 30k --lab-burst 6k \
-             --size 1518 --trial-duration 200ms --precision 10% --json"
+             --size 1518 --method bisect --trial-duration 200ms --precision 10% --json"
         );
         let (report, determined) = run(search).searched();
         let found = &report["result"]["throughput"]["frames_per_second"];

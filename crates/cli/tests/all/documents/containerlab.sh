@@ -45,7 +45,7 @@ case ${0##*/} in
 containerlab)
 	case $1 in
 	deploy) deploy "$3" ;;
-	destroy) for node in $(ip netns list | sed -n 's/^\(clab-[^ ]*\).*/\1/p'); do ip netns pids "$node" | xargs -r kill; ip netns delete "$node"; done ;;
+	destroy) for node in $(ip netns list | sed -n 's/^\(clab-[^ ]*\).*/\1/p'); do ip netns pids "$node" | { xargs -r kill 2>/dev/null || true; }; ip netns delete "$node"; done ;;
 	*) exit 2 ;;
 	esac
 	;;
