@@ -234,7 +234,7 @@ fn a_run_begins_at_its_time_is_watched_and_steered_and_holds_its_interfaces() {
     let send = json!({ "kind": "send", "what": "ipv4/udp", "links": [{ "on": "tx0", "measure": "rx0" }], "rate": "10kpps",
         "count": 20_000, "engine": "packet" });
     // A machine that is busy is ready in time.
-    let start_at = tai + 4_000_000_000;
+    let start_at = tai + 10_000_000_000;
     let started = client
         .call("job.start", json!({ "job": send, "start_at": start_at, "snapshots_every_ns": 100_000_000 }));
     assert_eq!(started["interfaces"][0], json!({ "setting": "links[0].measure", "name": "rx0" }));
@@ -250,6 +250,7 @@ fn a_run_begins_at_its_time_is_watched_and_steered_and_holds_its_interfaces() {
     // Until its first snapshot nothing can be steered.
     while !client.told.iter().any(|line| line["params"]["snapshot"]["phase"] == "running") {
         let line = client.line();
+        assert_ne!(line["method"], "run.ended", "{line}");
         client.told.push(line);
     }
     assert_eq!(
