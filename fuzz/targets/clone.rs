@@ -50,10 +50,12 @@ fuzz_target!(|bytes: &[u8]| {
                 replica.received(payload, now, &mut comparison);
             }
         }
-        let flow = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 6, 79 + u16::from(who & 3), 80).expect("a flow");
+        let flow = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 6, 79 + u16::from(who & 3), 80)
+            .expect("a flow");
         let flow = if flags & 0x80 == 0 { flow } else { flow.reversed() };
         let (seq, ack) = (0xffff_ffe0u32.wrapping_add(seq.into()), 0xffff_ffe0u32.wrapping_add(ack.into()));
-        let segment = Segment { flow, seq, ack, flags: flags & 0x17, payload, missing: usize::from(who >> 5 & 1) * 9 };
+        let segment =
+            Segment { flow, seq, ack, flags: flags & 0x17, payload, missing: usize::from(who >> 5 & 1) * 9 };
         table.segment(&segment, now, &mut |id, event| {
             let replica = replicas.entry(id).or_insert_with(|| Replica::new(true));
             match event {
@@ -66,7 +68,9 @@ fuzz_target!(|bytes: &[u8]| {
                     said += bytes.len() as u64;
                     replica.say((bytes, 0), &mut None, (answers, thought_ns, asked), (now, now));
                 }
-                Event::Asked { number, line, protocol } => replica.asked(number, line, protocol, &mut comparison),
+                Event::Asked { number, line, protocol } => {
+                    replica.asked(number, line, protocol, &mut comparison)
+                }
                 Event::Greets => replica.greets(now, &mut comparison),
                 Event::AskedWhole { number, bodyless } => replica.asked_whole(number, bodyless, now),
                 Event::Holds { number, part } => replica.online_holds(number, part, &mut comparison),

@@ -2,8 +2,8 @@
 #![no_main]
 
 use edit::rewrite::{
-    FixLength, Frame, Fuzz, MacScramble, NewHeader, PerSide, Plan, PortMap, Side, Ttl, Verdict, Vlan, address_map, edit,
-    port_map,
+    FixLength, Frame, Fuzz, MacScramble, NewHeader, PerSide, Plan, PortMap, Side, Ttl, Verdict, Vlan,
+    address_map, edit, port_map,
 };
 use libfuzzer_sys::fuzz_target;
 use wire::layers::{Fragment, L3, Layers};
@@ -92,7 +92,8 @@ fn right(link: LinkType, frame: &[u8]) -> Option<bool> {
         return None;
     }
     use wire::checksum::{finish, pseudo_v4, sum};
-    let [source, destination] = [12, 16].map(|at| head.get(at..).and_then(|rest| rest.first_chunk::<4>().copied()));
+    let [source, destination] =
+        [12, 16].map(|at| head.get(at..).and_then(|rest| rest.first_chunk::<4>().copied()));
     let pseudo = pseudo_v4(source?, destination?, protocol, upper.len());
     Some(finish(sum(head)) == 0 && finish(pseudo + sum(upper)) == 0)
 }

@@ -16,9 +16,19 @@ const SECOND: u64 = 1_000_000_000;
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, mut rest)) = bytes.split_first() else { return };
     let signed = choice & 14 == 8;
-    let mut walk =
-        Walk::new(Choice { inner: choice & 1 != 0, directions: choice & 64 != 0, signatures: signed, samples: choice & 128 != 0 });
-    let limits = Limits { flows: 8, active_ns: 5 * SECOND, idle_ns: SECOND, ended_ns: Some(SECOND / 2), ..Limits::default() };
+    let mut walk = Walk::new(Choice {
+        inner: choice & 1 != 0,
+        directions: choice & 64 != 0,
+        signatures: signed,
+        samples: choice & 128 != 0,
+    });
+    let limits = Limits {
+        flows: 8,
+        active_ns: 5 * SECOND,
+        idle_ns: SECOND,
+        ended_ns: Some(SECOND / 2),
+        ..Limits::default()
+    };
     let both_ways = choice & 6 == 4;
     let table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };
     let mut table = if signed { table.with_signatures() } else { table };
@@ -34,7 +44,13 @@ fuzz_target!(|bytes: &[u8]| {
         longest: LONGEST,
         refresh_messages: 4,
         refresh_ns: 10 * SECOND,
-        context: Context { began_ns: SECOND, interfaces: [[1, 0], [0, 1]], sampling: 1, random: false, flows: Flows::all() },
+        context: Context {
+            began_ns: SECOND,
+            interfaces: [[1, 0], [0, 1]],
+            sampling: 1,
+            random: false,
+            flows: Flows::all(),
+        },
     };
     let mut exporter = Exporter::new(settings).expect("the usual template");
     let (mut session, mut room) = (Session::new(false), Room::of(1 << 20));
@@ -64,10 +80,15 @@ fuzz_target!(|bytes: &[u8]| {
             came[1] += packet.octets;
             table.add(&packet, &mut |over| exporter.add(over, now_ns, &mut |message| collect(message.bytes)));
         }
-        table.expire(now_ns, 16, &mut |over| exporter.add(over, now_ns, &mut |message| collect(message.bytes)));
+        table.expire(now_ns, 16, &mut |over| {
+            exporter.add(over, now_ns, &mut |message| collect(message.bytes))
+        });
     }
     table.flush(usize::MAX, &mut |over| exporter.add(over, now_ns, &mut |message| collect(message.bytes)));
     exporter.flush(now_ns, &mut |message| collect(message.bytes));
     assert_eq!(read, came);
-    assert_eq!((session.counters().malformed, session.counters().lost_sets, session.counters().missing_records), (0, 0, 0));
+    assert_eq!(
+        (session.counters().malformed, session.counters().lost_sets, session.counters().missing_records),
+        (0, 0, 0)
+    );
 });

@@ -20,7 +20,8 @@ fn walk(attributes: Attributes<'_>, depth: u32) -> usize {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut answers = Vec::new();
-    let number = bytes.get(8..12).and_then(|word| word.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word));
+    let number =
+        bytes.get(8..12).and_then(|word| word.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word));
     let _ = split(bytes, number, &mut answers);
     assert!(answers.iter().map(Vec::len).sum::<usize>() <= bytes.len());
     std::hint::black_box(port::guard::read_all(&answers));

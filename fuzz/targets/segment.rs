@@ -55,7 +55,14 @@ fn conversation(mut bytes: &[u8]) {
     client.finish();
     client.connect();
     client.poll(0);
-    let answer = Segment { seq: 5000, ack: 1001, flags: SYN | ACK, window: 1000, options: offer, ..Segment::default() };
+    let answer = Segment {
+        seq: 5000,
+        ack: 1001,
+        flags: SYN | ACK,
+        window: 1000,
+        options: offer,
+        ..Segment::default()
+    };
     client.receive(&answer, 0);
     let mut now = 0;
     while let [length, pause, rest @ ..] = bytes {
