@@ -16,6 +16,7 @@ pub mod help;
 pub mod job;
 pub mod lab;
 mod mistyped;
+pub mod nats;
 pub mod plugin;
 pub mod search;
 pub mod search_between;
@@ -179,7 +180,7 @@ pub enum Command {
     /// snapshots, notes and reports out, as lines of JSON. When its end is closed, all that goes on ends in an orderly way. Without
     /// further options it does jobs in labs of their own alone.
     Agent(agent::Agent),
-    /// Agents on other machines: look at them before they are used (docs/many-machines.md).
+    /// Agents on other machines: look at them before they are used, reach those that dial out (docs/many-machines.md).
     Agents(agents::Agents),
     /// Show the result of an earlier run again.
     Report(ReportCommand),

@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 
 /// A part that takes long to compile: its cargo feature, what it is for, and whether it is here.
-const PARTS: [(&str, &str, bool); 7] = [
+const PARTS: [(&str, &str, bool); 8] = [
     ("clickhouse", "collect --clickhouse", cfg!(feature = "clickhouse")),
     ("iperf3-auth", "iperf3's --rsa-... options", cfg!(feature = "iperf3-auth")),
     ("kafka", "collect --kafka", cfg!(feature = "kafka")),
+    ("nats", "agent --nats, agents reach", cfg!(feature = "nats")),
     ("netflow", "probe, collect, search flows, nprobe, softflowd", cfg!(feature = "netflow")),
     ("parquet", "collect --write FILE.parquet", cfg!(feature = "parquet")),
     ("tui", "--tui", cfg!(feature = "tui")),

@@ -329,8 +329,9 @@ mod tests {
     use spec::setting::Settings as _;
     use std::path::{Path, PathBuf};
 
-    /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start it.
-    const CLIENTS: [&str; 3] = ["cli", "bench", "agent"];
+    /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start
+    /// it and how it reaches a server.
+    const CLIENTS: [&str; 4] = ["cli", "bench", "agent", "nats"];
     /// Options of other programs, and how an agent is started somewhere else.
     const OF_OTHERS: [&str; 4] = [
         "ss --xdp",

@@ -1,15 +1,34 @@
 //! The arguments of `netdyno agent`.
 
-use clap::{Args, ValueHint};
+use super::nats::AtServer;
+use clap::{ArgGroup, Args, ValueHint};
 use spec::Written;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use traffic::Rate;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("reached").required(true).args(["stdio", "nats"]))]
 pub struct Agent {
     /// Speak over standard input and output.
-    #[arg(long, required = true)]
+    #[arg(long, conflicts_with_all = ["prefix", "creds", "nkey", "user", "password_file", "ca", "cert", "key", "yes_plaintext"])]
     pub stdio: bool,
+    /// Connect to this NATS server, and serve those who ask for the agent there: tls://server:4222. Several of a cluster have commas
+    /// between them.
+    #[arg(long, value_name = "URL", value_delimiter = ',', requires = "id", help_heading = "NATS")]
+    pub nats: Vec<String>,
+    /// The agent's name at the server.
+    #[arg(long, value_name = "NAME", requires = "nats", help_heading = "NATS")]
+    pub id: Option<String>,
+    #[command(flatten)]
+    pub at_server: AtServer,
+    #[command(flatten)]
+    pub allowed: Allowed,
+}
+
+/// What jobs may do.
+#[derive(Debug, Args)]
+pub struct Allowed {
     /// Jobs may use interfaces of these names: eth1, 'veth*', rx0@receiver. A pattern without @ is of the agent's own network
     /// namespace. May be given more than once, as the others below.
     #[arg(long, value_name = "PATTERN")]
@@ -54,4 +73,82 @@ pub struct Agent {
     /// Keep so many bytes of files, in memory: what is sent, and what jobs write.
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Expert")]
     pub max_contents: Written<u64>,
+}
+
+impl Allowed {
+    /// The options, for another agent that allows the same.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, values: &mut dyn Iterator<Item = OsString>| {
+            for value in values {
+                let mut word = OsString::from(format!("--{option}="));
+                word.push(value);
+                words.push(word);
+            }
+        };
+        let texts = |texts: &[String]| texts.to_vec().into_iter().map(OsString::from);
+        let paths = |paths: &[PathBuf]| paths.to_vec().into_iter().map(OsString::from);
+        let Allowed {
+            allow_interface,
+            max_rate,
+            folder,
+            yes_disrupt,
+            allow_address,
+            allow_listen,
+            allow_command,
+            allow_read,
+            allow_public_target,
+            allow_source_prefix,
+            max_contents,
+        } = self;
+        add("allow-interface", &mut texts(allow_interface));
+        add("max-rate", &mut max_rate.iter().map(|rate| rate.text().into()));
+        add("folder", &mut paths(folder));
+        add("yes-disrupt", &mut texts(yes_disrupt));
+        add("allow-address", &mut texts(allow_address));
+        add("allow-listen", &mut texts(allow_listen));
+        add("allow-command", &mut texts(allow_command));
+        add("allow-read", &mut paths(allow_read));
+        add("allow-public-target", &mut texts(allow_public_target));
+        add("allow-source-prefix", &mut texts(allow_source_prefix));
+        add("max-contents", &mut std::iter::once(max_contents.text().into()));
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        agent: Agent,
+    }
+
+    #[test]
+    fn the_agent_of_a_session_allows_what_the_one_does_that_dials_out() {
+        let line = "agent --nats tls://a,tls://b --id x --allow-interface veth* --allow-interface a@b --max-rate 10mpps --folder /a \
+                    --yes-disrupt eth0 --allow-address 198.18.* --allow-listen any --allow-command reboot --allow-read /key \
+                    --allow-public-target h:1 --allow-source-prefix 198.18.0.0/15 --max-contents 7M";
+        let one = Line::parse_from(line.split_whitespace()).agent;
+        assert_eq!(one.nats, ["tls://a", "tls://b"]);
+        let words = one.allowed.words();
+        assert_eq!(words.len(), 12);
+        let all = ["agent", "--stdio"].map(OsString::from).into_iter().chain(words);
+        let other = Line::parse_from(all).agent;
+        assert!(other.stdio);
+        assert_eq!(format!("{:?}", other.allowed), format!("{:?}", one.allowed));
+        for (wrong, says) in [
+            ("agent", "--stdio"),
+            ("agent --stdio --nats tls://a --id x", "cannot be used with"),
+            ("agent --nats tls://a", "--id"),
+            ("agent --stdio --ca x", "cannot be used with"),
+            ("agent --nats tls://a --id x --user u", "--password-file"),
+        ] {
+            let said = Line::try_parse_from(wrong.split_whitespace()).unwrap_err().to_string();
+            assert!(said.contains(says), "{wrong}: {said}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The arguments of `netdyno agents`, and of options that name agents.
 
+use super::nats::AtServer;
 use clap::{Args, Subcommand, ValueHint};
 use fleet::Reach;
 use std::path::PathBuf;
@@ -17,6 +18,22 @@ pub enum AgentsCommand {
     /// Look at agents before anything is sent: their versions, interfaces and drivers, what `netdyno doctor` says there, and how far their
     /// clocks are ahead of this host's, each with its error.
     Check(Check),
+    /// Connect standard input and output with an agent that has dialled out to a NATS server (`netdyno agent --nats`): the command of such an
+    /// agent, as in --agent lab1='netdyno agents reach lab1 --nats tls://server:4222 --creds me.creds'.
+    Reach(ReachAgent),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 the session ended regularly, 2 there was none, or it was lost.")]
+pub struct ReachAgent {
+    /// The agent's name at the server (--id).
+    #[arg(value_name = "NAME")]
+    pub id: String,
+    /// The NATS server: tls://server:4222. Several of a cluster have commas between them.
+    #[arg(long, value_name = "URL", value_delimiter = ',', required = true, help_heading = "NATS")]
+    pub nats: Vec<String>,
+    #[command(flatten)]
+    pub at_server: AtServer,
 }
 
 /// Agents, and how they are reached.

@@ -1,6 +1,6 @@
 //! `netdyno agent`: jobs for another program.
 
-use crate::cli::agent::Agent;
+use crate::cli::agent::{Agent, Allowed};
 use crate::client::Signals;
 use agent::{Ended, Grants, Options};
 use anyhow::{Context, Result};
@@ -25,10 +25,31 @@ pub fn run(args: Agent) -> Result<u8> {
     };
     let options = Options { grants: grants.checked()?, contents_bytes: *args.max_contents };
     clocks::pretend(args.clock_ahead);
+    let words = args.allowed.words();
+    let options = options(args.allowed)?;
+    if let Some(id) = args.id {
+        return super::nats::serve(&id, &args.nats, args.at_server, words);
+    }
     let signals = Signals::at_once()?;
     // Nothing else may come between its lines.
     let to = std::io::stdout().as_fd().try_clone_to_owned().context("standard output")?;
     let from = std::io::stdin();
     let ended = agent::serve(from.as_fd(), File::from(to), options, &signals.stop)?;
     Ok(if ended == Ended::Unread { UNREAD } else { 0 })
+}
+
+fn options(allowed: Allowed) -> Result<Options> {
+    let grants = Grants {
+        interfaces: allowed.allow_interface,
+        max_rate: allowed.max_rate,
+        folders: allowed.folder,
+        yes_disrupt: allowed.yes_disrupt,
+        commands: allowed.allow_command,
+        read: allowed.allow_read,
+        addresses: allowed.allow_address,
+        listen: allowed.allow_listen,
+        public_targets: allowed.allow_public_target,
+        source_prefixes: allowed.allow_source_prefix,
+    };
+    Ok(Options { grants: grants.checked()?, contents_bytes: *allowed.max_contents })
 }

@@ -21,6 +21,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub fn run(command: AgentsCommand) -> Result<u8> {
     match command {
         AgentsCommand::Check(args) => check(args),
+        AgentsCommand::Reach(args) => super::nats::reach(args),
     }
 }
 

@@ -17,6 +17,11 @@ mod info;
 pub mod jobs;
 pub mod lab;
 mod man;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(not(feature = "nats"))]
+#[path = "no_nats.rs"]
+mod nats;
 pub mod pages;
 mod plugin;
 mod resume;

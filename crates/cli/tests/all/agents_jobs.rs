@@ -16,21 +16,21 @@ fn reach(name: &str, host: &Namespace, words: &str) -> Reach {
     format!("{name}={command}").parse().expect("an agent")
 }
 
-fn client(reach: &Reach, answer: Duration) -> Client {
+pub fn client(reach: &Reach, answer: Duration) -> Client {
     let patience = Patience { answer, stop: Arc::default() };
     Client::reach(reach, patience).unwrap_or_else(|lost| panic!("{}: {lost}", reach.name)).0
 }
 
-fn job(job: Value, start_at: Option<u64>) -> JobStart {
+pub fn job(job: Value, start_at: Option<u64>) -> JobStart {
     let Value::Object(job) = job else { panic!("a job") };
     let contents = Default::default();
     JobStart { job, contents, start_at, snapshots_every_ns: 200_000_000, agree: None, among: None }
 }
 
 /// Takes nothing longer than a busy machine needs.
-const LONG: Duration = Duration::from_secs(120);
+pub const LONG: Duration = Duration::from_secs(120);
 
-fn send(frames: u64) -> Value {
+pub fn send(frames: u64) -> Value {
     json!({ "kind": "send", "what": "ipv4(src=10.0.0.0/24)/udp(dport=9)", "links": [{ "on": "tx0" }], "sign": "always",
         "rate": "10kpps", "count": frames, "meter": { "clock": "tai" } })
 }
@@ -91,7 +91,7 @@ fn clocks_tai() -> u64 {
 }
 
 /// The process that has this among its words, and no shell.
-fn process(words: &str) -> Option<String> {
+pub fn process(words: &str) -> Option<String> {
     let of = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry.ok()?.path();
         let line = String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).ok()?).replace('\0', " ");

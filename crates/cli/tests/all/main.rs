@@ -42,6 +42,7 @@ mod leftovers;
 mod links;
 mod live;
 mod measure;
+mod nats;
 mod netperf;
 mod pair;
 mod plugin;

@@ -373,6 +373,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("agents", &[example("Those of a file, as JSON", "netdyno agents check --inventory lab.yaml --json")]),
     (
+        "agents reach",
+        &[example(
+            "An agent that has dialled out to a server, looked at through it",
+            "netdyno agents check \\\n    --agent lab1='netdyno agents reach lab1 --nats tls://server:4222 --creds me.creds'",
+        )],
+    ),
+    (
         "agents check",
         &[
             example(

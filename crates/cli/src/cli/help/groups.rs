@@ -59,7 +59,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("report", "show an earlier result again; as JSON, CSV, bare numbers"),
             ("compare", "what differs between results, and whether beyond the noise"),
             ("agent", "carry out jobs for another program: lines of JSON over a pipe"),
-            ("agents", "look at agents on other machines before they are used"),
+            ("agents", "look at agents on other machines, reach those that dial out"),
         ],
     ),
     (

@@ -1,0 +1,18 @@
+//! Without NATS.
+
+use crate::cli::agents::ReachAgent;
+use crate::cli::nats::AtServer;
+use anyhow::{Result, anyhow};
+use std::ffi::OsString;
+
+fn absent() -> anyhow::Error {
+    anyhow!("--nats: {}", report::absent("NATS", "nats"))
+}
+
+pub fn serve(_: &str, _: &[String], _: AtServer, _: Vec<OsString>) -> Result<u8> {
+    Err(absent())
+}
+
+pub fn reach(_: ReachAgent) -> Result<u8> {
+    Err(absent())
+}
