@@ -50,7 +50,9 @@ impl FromStr for Server {
 
     fn from_str(text: &str) -> Result<Server, String> {
         let wrong = |what: &str| Err(format!("`{}` {what}: write tls://HOST:{PORT}", printable(text)));
-        let Some((scheme, rest)) = text.split_once("://") else { return wrong("is no address of a NATS server") };
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return wrong("is no address of a NATS server");
+        };
         let tls = match scheme {
             "tls" => true,
             "nats" => false,
@@ -155,12 +157,12 @@ impl Options {
         options = match &self.login {
             Login::None => options,
             Login::Key(file) => options.nkey(files::seed(file)?),
-            Login::Password { user, file } => {
-                options.user_and_password(user.clone(), files::password(file)?)
-            }
+            Login::Password { user, file } => options.user_and_password(user.clone(), files::password(file)?),
             Login::Credentials(file) => options.credentials(&files::credentials(file)?).map_err(|_| {
                 let name = printable(&file.display().to_string());
-                Fault::Option(format!("--creds: {name} has no JWT with a seed behind it: this is another file"))
+                Fault::Option(format!(
+                    "--creds: {name} has no JWT with a seed behind it: this is another file"
+                ))
             })?,
         };
         if let Some(ca) = &self.ca {
@@ -197,7 +199,9 @@ impl State {
                 self.trouble = None;
             }
             Event::Disconnected | Event::Closed => self.connected = false,
-            Event::ServerError(ServerError::Other(said)) if said.to_lowercase().contains("permissions violation") => {
+            Event::ServerError(ServerError::Other(said))
+                if said.to_lowercase().contains("permissions violation") =>
+            {
                 self.refused = Some(shown(&said));
             }
             Event::ServerError(ServerError::AuthorizationViolation) => {

@@ -86,10 +86,8 @@ impl Session {
                         tokio::time::sleep(LOOK).await;
                         continue;
                     };
-                    match self.link.came(self.began.elapsed(), &message) {
-                        Ok(Came::Bye(why)) => return Ended::Bye(why),
-                        Err(Refused::Stale) if self.role == Role::Client => return Ended::Two,
-                        Ok(Came::Message) | Err(_) => {}
+                    if let Some(ended) = self.came(message) {
+                        return ended;
                     }
                 }
                 piece = ends.from.recv(), if room => match piece {
@@ -109,6 +107,19 @@ impl Session {
                 }
                 () = tokio::time::sleep(LOOK) => {}
             }
+        }
+    }
+
+    /// A message came, and those that came with it: they are answered together.
+    fn came(&mut self, mut message: Bytes) -> Option<Ended> {
+        let now = self.began.elapsed();
+        loop {
+            match self.link.came(now, &message) {
+                Ok(Came::Bye(why)) => return Some(Ended::Bye(why)),
+                Err(Refused::Stale) if self.role == Role::Client => return Some(Ended::Two),
+                Ok(Came::Message) | Err(_) => {}
+            }
+            message = self.incoming.try_recv().ok()?;
         }
     }
 
@@ -161,7 +172,9 @@ impl Session {
         let link = &self.link;
         match self.role {
             Role::Agent if link.is_through() => return Some(Ended::Regularly),
-            Role::Agent if mind.closed.is_some_and(|closed| now >= closed + GRACE) && !link.has_finished() => {
+            Role::Agent
+                if mind.closed.is_some_and(|closed| now >= closed + GRACE) && !link.has_finished() =>
+            {
                 return Some(Ended::Stuck);
             }
             Role::Client if link.is_at_end() => {

@@ -24,7 +24,10 @@ impl Ends {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn new(mut from: impl Read + Send + 'static, mut to: impl Write + Send + 'static) -> std::io::Result<Ends> {
+    pub fn new(
+        mut from: impl Read + Send + 'static,
+        mut to: impl Write + Send + 'static,
+    ) -> std::io::Result<Ends> {
         let (send, pieces) = channel::<Vec<u8>>(PIECES);
         // It ends when its pipe does, or with the process.
         std::thread::Builder::new().name("nats-reader".to_owned()).spawn(move || {

@@ -18,7 +18,8 @@ fn text(option: &str, path: &Path) -> Result<String, Fault> {
     if bytes.len() as u64 > MOST {
         return Err(Fault::Option(format!("{option}: {name} has more than 1 MiB: this is another file")));
     }
-    String::from_utf8(bytes).map_err(|_| Fault::Option(format!("{option}: {name} is no text: this is another file")))
+    String::from_utf8(bytes)
+        .map_err(|_| Fault::Option(format!("{option}: {name} is no text: this is another file")))
 }
 
 /// The seed of a user's key, which may stand between other lines.
@@ -40,7 +41,9 @@ pub(crate) fn password(path: &Path) -> Result<String, Fault> {
         Some(line) if !line.is_empty() => Ok(line.to_owned()),
         _ => {
             let name = printable(&path.display().to_string());
-            Err(Fault::Option(format!("--password-file: the first line of {name} is empty: it is the password")))
+            Err(Fault::Option(format!(
+                "--password-file: the first line of {name} is empty: it is the password"
+            )))
         }
     }
 }
@@ -70,7 +73,10 @@ mod tests {
         let file = dir.join("a file");
         let seed_text = format!("SU{}", "A".repeat(56));
         let write = |text: &[u8]| std::fs::write(&file, text).unwrap();
-        write(format!("-----BEGIN USER NKEY SEED-----\n{seed_text}\n------END USER NKEY SEED------\n").as_bytes());
+        write(
+            format!("-----BEGIN USER NKEY SEED-----\n{seed_text}\n------END USER NKEY SEED------\n")
+                .as_bytes(),
+        );
         assert_eq!(seed(&file).unwrap(), seed_text);
         assert_eq!(password(&file).unwrap(), "-----BEGIN USER NKEY SEED-----");
         assert!(pem("--ca", &file, "certificate").is_ok());

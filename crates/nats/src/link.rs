@@ -107,10 +107,6 @@ impl Link {
         }
     }
 
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// Is there room for more to be sent?
     pub fn has_room(&self) -> bool {
         !self.out_ended && self.out.len() < WINDOW

@@ -232,6 +232,9 @@ mod tests {
         assert_eq!(opened.epoch(), Some(u64::MAX));
         assert_eq!(Opened { epoch: Some("-1".into()), ..opened.clone() }.epoch(), None);
         assert_eq!(Opened { epoch: None, ..opened }.epoch(), None);
-        assert_eq!(shown(&format!("a\x1b[2J\n{}", "x".repeat(1000))).chars().filter(|c| c.is_control()).count(), 0);
+        assert_eq!(
+            shown(&format!("a\x1b[2J\n{}", "x".repeat(1000))).chars().filter(|c| c.is_control()).count(),
+            0
+        );
     }
 }

@@ -39,7 +39,8 @@ pub fn reach(
 ) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let bus = Bus::connect(options, &format!("netdyno agents reach {id}")).await.map_err(|not| not.fault)?;
+        let bus =
+            Bus::connect(options, &format!("netdyno agents reach {id}")).await.map_err(|not| not.fault)?;
         let mut asking = Asking { bus, subjects: Subjects::new(&options.prefix, id), id, options };
         let ended = asking.session(Ends::new(from, to)?, stop).await;
         // It may tell the agent that this end has left.
@@ -106,7 +107,8 @@ impl Asking<'_> {
         let open = Bytes::from(words(&open));
         let until = Instant::now() + ANSWERS;
         while Instant::now() < until && !stop.load(Relaxed) {
-            let asked = self.bus.client.publish_with_reply(self.subjects.open(), reply.to_owned(), open.clone());
+            let asked =
+                self.bus.client.publish_with_reply(self.subjects.open(), reply.to_owned(), open.clone());
             asked.await.map_err(lost)?;
             // What comes meanwhile is the answer, or comes again.
             while let Ok(message) = tokio::time::timeout(ASKS, answers.next()).await {
@@ -146,7 +148,9 @@ impl Asking<'_> {
         match (&opened.error, opened.epoch()) {
             (Some(error), _) => Err(Fault::Agent(format!("the agent {id} refuses: {}", shown(error)))),
             (None, Some(epoch)) => Ok(epoch),
-            (None, None) => Err(Fault::Agent(format!("the agent {id} answers without an epoch: it is no netdyno"))),
+            (None, None) => {
+                Err(Fault::Agent(format!("the agent {id} answers without an epoch: it is no netdyno")))
+            }
         }
     }
 
@@ -177,13 +181,21 @@ impl Asking<'_> {
                 let state = self.bus.state.borrow();
                 let server = self.options.told();
                 match (state.connected, &state.trouble) {
-                    (false, None) => format!("the connection to {server} was lost {seconds} s ago; the agent {id} ends its runs by itself"),
-                    (false, Some(trouble)) => format!("the connection to {server} was lost {seconds} s ago ({trouble}); the agent {id} ends its runs by itself"),
-                    (true, _) => format!("the agent {id} was not heard for {seconds} s: it was killed, is frozen, or has lost its connection to {server}; if it lives, it ends its runs by itself"),
+                    (false, None) => format!(
+                        "the connection to {server} was lost {seconds} s ago; the agent {id} ends its runs by itself"
+                    ),
+                    (false, Some(trouble)) => format!(
+                        "the connection to {server} was lost {seconds} s ago ({trouble}); the agent {id} ends its runs by itself"
+                    ),
+                    (true, _) => format!(
+                        "the agent {id} was not heard for {seconds} s: it was killed, is frozen, or has lost its connection to {server}; if it lives, it ends its runs by itself"
+                    ),
                 }
             }
             Ended::Regularly | Ended::Early | Ended::Stuck => {
-                format!("the agent {id} has ended the session: it was stopped, or its program ended; its log says more")
+                format!(
+                    "the agent {id} has ended the session: it was stopped, or its program ended; its log says more"
+                )
             }
         }
     }

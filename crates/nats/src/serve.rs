@@ -192,7 +192,8 @@ impl Agent<'_> {
                     // Its client is to know now, and not when it has waited long enough. Who leaves needs no answer.
                     let Some(read) = Message::read(&message.payload) else { return };
                     if read.kind != crate::message::Kind::Bye {
-                        let bye = Message::bye(read.epoch, "it knows this session no more, as after a restart");
+                        let bye =
+                            Message::bye(read.epoch, "it knows this session no more, as after a restart");
                         let _ = self.bus.client.publish(self.subjects.from_agent(name), bye.into()).await;
                     }
                 }

@@ -172,7 +172,8 @@ mod tests {
         assert_eq!(subjects.from_agent(session), "lab.nd.up.a1.out.000000000000000000000000000000ab");
         assert_eq!(subjects.of(&subjects.open()), Some(For::Open));
         assert_eq!(subjects.of(&subjects.to_agent(session)), Some(For::Session(session)));
-        for other in ["lab.nd.agent.a12.open", "lab.nd.agent.a1.in.x", "lab.nd.agent.a1.in.+0", "nd.agent.a1.open", ""]
+        for other in
+            ["lab.nd.agent.a12.open", "lab.nd.agent.a1.in.x", "lab.nd.agent.a1.in.+0", "nd.agent.a1.open", ""]
         {
             assert_eq!(subjects.of(other), None, "{other}");
         }

@@ -34,7 +34,8 @@ pub fn reach(args: ReachAgent) -> Result<u8> {
     let options = options(&args.nats, args.at_server)?;
     let signals = Signals::at_once()?;
     // Nothing else may come between lines of the agent.
-    let ends = [std::io::stdin().as_fd().try_clone_to_owned(), std::io::stdout().as_fd().try_clone_to_owned()];
+    let ends =
+        [std::io::stdin().as_fd().try_clone_to_owned(), std::io::stdout().as_fd().try_clone_to_owned()];
     let [from, to] = ends.map(|end| end.context("standard input and output"));
     nats::reach(&options, &id, File::from(from?), File::from(to?), &signals.stop)?;
     Ok(0)

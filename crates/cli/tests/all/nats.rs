@@ -2,7 +2,9 @@
 
 use crate::agents::program;
 use crate::agents_jobs::{LONG, client, job, process, send};
-use crate::common::{Folder, Net, Ran, Running, command, eventually, folder, handle, inside, number, path, run, start};
+use crate::common::{
+    Folder, Net, Ran, Running, command, eventually, folder, handle, inside, number, path, run, start,
+};
 use ::lab::Namespace;
 use fleet::{Client, Lost, LostKind, Reach, Told};
 use serde_json::{Value, json};
@@ -68,7 +70,8 @@ impl Site {
             let [key, cert] = ["key", "pem"].map(|ending| self.file(&format!("{ca}.{ending}")));
             openssl(&format!("req {new} -subj /CN={ca} -keyout {key} -out {cert}"));
         }
-        let [ca, ca_key, key, cert] = ["ca.pem", "ca.key", "server.key", "server.pem"].map(|name| self.file(name));
+        let [ca, ca_key, key, cert] =
+            ["ca.pem", "ca.key", "server.key", "server.pem"].map(|name| self.file(name));
         openssl(&format!(
             "req {new} -subj /CN=nats.example.net -addext subjectAltName=DNS:nats.example.net,IP:{ADDRESS} \
              -addext basicConstraints=critical,CA:FALSE -CA {ca} -CAkey {ca_key} -keyout {key} -out {cert}"
@@ -183,12 +186,14 @@ fn an_agent_that_dials_out_is_checked_and_carries_out_jobs_as_any_other() {
     let found = &ran.json()["agents"][0];
     assert_eq!((&found["ready"], &found["interfaces"][0]["name"]), (&json!(true), &json!("tx0")), "{found}");
     // One host has one clock.
-    let (ahead, error) = (found["offset"]["offset_ns"].as_i64().expect("one"), number(&found["offset"]["error_ns"]));
+    let (ahead, error) =
+        (found["offset"]["offset_ns"].as_i64().expect("one"), number(&found["offset"]["error_ns"]));
     assert!(ahead.unsigned_abs() <= error, "{found}");
     let mut client = site.client("lab1");
     let run = client.start(&job(send(5_000), None)).expect("it sends").run;
     let mut snapshots = 0;
-    let report = client.wait(&run, &NEVER, &mut |told| snapshots += usize::from(matches!(told, Told::Snapshot(_))));
+    let report =
+        client.wait(&run, &NEVER, &mut |told| snapshots += usize::from(matches!(told, Told::Snapshot(_))));
     assert_eq!((frames_sent(&report.expect("a report")), snapshots > 0), (5_000, true));
     // What is not granted is refused as anywhere.
     let mut fast = send(5_000);
@@ -214,7 +219,11 @@ fn eight_agents_send_at_once_through_one_server() {
         let from = conf.find("    { user: \"lab2\"").expect("a user");
         let to = conf.find("    # Who may reach").expect("an operator");
         let more: String = (2..=8)
-            .map(|n| conf[from..to].replace("$LAB2_PASSWORD", &format!("lab{n}-secret")).replace("lab2", &format!("lab{n}")))
+            .map(|n| {
+                conf[from..to]
+                    .replace("$LAB2_PASSWORD", &format!("lab{n}-secret"))
+                    .replace("lab2", &format!("lab{n}"))
+            })
             .collect();
         format!("{}{more}{}", &conf[..from], &conf[to..])
     });
@@ -354,7 +363,8 @@ fn what_is_refused_or_not_there_is_said_at_once() {
     let (mut site, net) = (Site::new(), Net::new());
     let host = &net.lab.sender.namespace;
     site.join(host, 1);
-    let [ca, other, operator, wrong] = ["ca.pem", "other.pem", "operator", "wrong"].map(|name| site.file(name));
+    let [ca, other, operator, wrong] =
+        ["ca.pem", "other.pem", "operator", "wrong"].map(|name| site.file(name));
     let at = format!("--nats tls://{ADDRESS}:4222");
     // One that begins before its server is there waits for it.
     let server = site.server.take().expect("a server");
@@ -362,21 +372,41 @@ fn what_is_refused_or_not_there_is_said_at_once() {
     server.wait();
     let mut early = start(inside(host, &format!("netdyno agent {} --id lab1", site.user("lab1"))));
     early.until_it_says("it is tried again each 2 s");
-    site.reach(&format!("lab1 {}", site.user("operator")))
-        .refused(&["tls://10.255.0.1:4222 is not reached: Connection refused", "see that a NATS server runs there"]);
+    site.reach(&format!("lab1 {}", site.user("operator"))).refused(&[
+        "tls://10.255.0.1:4222 is not reached: Connection refused",
+        "see that a NATS server runs there",
+    ]);
     site.start_server();
     early.until_it_says("lab1 is connected to");
     for (words, says) in [
-        (site.user("operator"), "no agent lab2 is connected to tls://10.255.0.1:4222: see that `netdyno agent --nats ... --id lab2` runs there with --prefix nd"),
-        (format!("{at} --ca {ca}"), "tls://10.255.0.1:4222 refuses this login: it wants a login: give --creds, --nkey, or --user"),
-        (format!("{at} --ca {ca} --user operator --password-file {wrong}"), "refuses this login: see that the server knows this user"),
-        (format!("{at} --ca {other} --user operator --password-file {operator}"), "is not trusted, or does not trust this end: "),
-        (format!("{at} --user operator --password-file {operator}"), "--ca FILE names whose certificates are believed"),
+        (
+            site.user("operator"),
+            "no agent lab2 is connected to tls://10.255.0.1:4222: see that `netdyno agent --nats ... --id lab2` runs there with --prefix nd",
+        ),
+        (
+            format!("{at} --ca {ca}"),
+            "tls://10.255.0.1:4222 refuses this login: it wants a login: give --creds, --nkey, or --user",
+        ),
+        (
+            format!("{at} --ca {ca} --user operator --password-file {wrong}"),
+            "refuses this login: see that the server knows this user",
+        ),
+        (
+            format!("{at} --ca {other} --user operator --password-file {operator}"),
+            "is not trusted, or does not trust this end: ",
+        ),
+        (
+            format!("{at} --user operator --password-file {operator}"),
+            "--ca FILE names whose certificates are believed",
+        ),
         (site.user("lab1"), "does not permit this user what it takes: "),
         (format!("{at} --ca {ca} --user operator --password-file {wrong}x"), "--password-file: "),
         (format!("{at} --nkey {ca}"), "has no seed of a user's key, which begins with SU"),
         (format!("{at} --creds {ca}"), "has no JWT with a seed behind it"),
-        (format!("--nats nats://{ADDRESS}"), "anybody could read and change jobs and results: write tls://10.255.0.1:4222, or allow it by --yes-plaintext"),
+        (
+            format!("--nats nats://{ADDRESS}"),
+            "anybody could read and change jobs and results: write tls://10.255.0.1:4222, or allow it by --yes-plaintext",
+        ),
         ("--nats ws://a".to_owned(), "--nats: `ws://a` is neither tls:// nor nats://"),
         ("--nats tls://a:b@c".to_owned(), "a login does not belong into the address"),
         (format!("{at} --prefix a..b"), "--prefix: `a..b` is no prefix"),
@@ -386,13 +416,21 @@ fn what_is_refused_or_not_there_is_said_at_once() {
     }
     site.reach("a.b --nats tls://a").refused(&["`a.b` is no id of an agent"]);
     // An agent with what is another's.
-    start(inside(host, &format!("netdyno agent {} --id lab2", site.user("lab1")))).wait().refused(&["does not permit this user what an agent does: ", "let it publish nd.up.lab2.> and subscribe to nd.agent.lab2.>"]);
-    start(inside(host, &format!("netdyno agent {at} --ca {ca} --user lab1 --password-file {wrong} --id lab1")))
-        .wait()
-        .refused(&["refuses this login: see that the server knows this user"]);
+    start(inside(host, &format!("netdyno agent {} --id lab2", site.user("lab1")))).wait().refused(&[
+        "does not permit this user what an agent does: ",
+        "let it publish nd.up.lab2.> and subscribe to nd.agent.lab2.>",
+    ]);
+    start(inside(
+        host,
+        &format!("netdyno agent {at} --ca {ca} --user lab1 --password-file {wrong} --id lab1"),
+    ))
+    .wait()
+    .refused(&["refuses this login: see that the server knows this user"]);
     // Two of one name are no agent.
     let _twin = site.agent(host, "lab1", "");
-    site.reach(&format!("lab1 {}", site.user("operator"))).with(2).says(&["two agents answer as lab1: give each an id of its own"]);
+    site.reach(&format!("lab1 {}", site.user("operator")))
+        .with(2)
+        .says(&["two agents answer as lab1: give each an id of its own"]);
 }
 
 #[test]
@@ -450,7 +488,8 @@ fn an_agent_logs_in_with_a_key() {
     std::fs::write(&script, code).expect("written");
     let made = run(format!("/usr/bin/python3 {script}")).ok().stdout;
     let (seed, user) = made.trim().split_once(' ').expect("two");
-    let site = Site::with(|conf| conf.replace("user: \"lab1\", password: $LAB1_PASSWORD", &format!("nkey: {user}")));
+    let site =
+        Site::with(|conf| conf.replace("user: \"lab1\", password: $LAB1_PASSWORD", &format!("nkey: {user}")));
     let net = Net::new();
     site.join(&net.lab.sender.namespace, 1);
     let file = site.file("seed");
@@ -467,7 +506,8 @@ fn an_agent_logs_in_with_a_key() {
 /// The command lines of the examples, of an agent and of the server.
 fn example_commands() -> Vec<(&'static str, Vec<String>)> {
     let service = example("netdyno-agent.service");
-    let line = service.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/netdyno ")).expect("a command");
+    let line =
+        service.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/netdyno ")).expect("a command");
     let words = |value: &Value| -> Vec<String> {
         value.as_array().expect("words").iter().map(|word| word.as_str().expect("text").to_owned()).collect()
     };
@@ -498,7 +538,9 @@ fn the_command_lines_of_the_examples_reach_a_real_server() {
         let word = |word: &String| match &**word {
             "tls://nats.example.net:4222" => format!("tls://{ADDRESS}:4222"),
             "%l" => "lab1".to_owned(),
-            "${CREDENTIALS_DIRECTORY}/password" | "/run/secrets/password" | "/etc/nats/password" => password.clone(),
+            "${CREDENTIALS_DIRECTORY}/password" | "/run/secrets/password" | "/etc/nats/password" => {
+                password.clone()
+            }
             "/etc/netdyno/ca.pem" | "/etc/nats/ca.pem" => ca.clone(),
             "eth1" | "net1" => "tx0".to_owned(),
             other => other.to_owned(),

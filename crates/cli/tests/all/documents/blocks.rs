@@ -289,6 +289,7 @@ pub fn pages(root: &Path) -> Vec<String> {
         "examples",
         "examples/containerlab",
         "examples/kubernetes",
+        "examples/nats",
         "examples/grafana",
     ] {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
