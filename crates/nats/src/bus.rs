@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// A server must answer within this time,
-const ANSWERS: Duration = Duration::from_secs(2);
+const ANSWERS: Duration = Duration::from_secs(3);
 /// and is asked as often whether it is there: two answers that are missing are a connection that is lost.
 const ASKS: Duration = Duration::from_secs(2);
 /// Messages of a subscription on their way to who reads them; what comes beyond is lost, and sent again.

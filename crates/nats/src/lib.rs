@@ -7,11 +7,11 @@
 //! ```
 //!
 //! The protocol inside is netdyno.agent/1 as it stands; this crate knows nothing of it. A *session* is one client at one agent: two streams of
-//! bytes, each in order and exactly once ([`link`]), and a lease: who does not hear the other end ends it. Of the server it asks for
+//! bytes, each in order and exactly once (module `link`), and a lease: who does not hear the other end ends it. Of the server it asks for
 //! nothing but messages (core NATS): what is on its way is kept by the end that sent it until the other one has it, so that a
 //! server may be restarted in the middle and needs no disk.
 //!
-//! All that comes is from outside: messages are bounded and spoiled ones are dropped ([`message`]).
+//! All that comes is from outside: messages are bounded and spoiled ones are dropped (module `message`).
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 

@@ -20,7 +20,9 @@ const PIECE: usize = 32 << 10;
 const SAYS: Duration = Duration::from_secs(1);
 /// If nothing more arrives there for so long, it is sent again. After a lost connection nobody waits for it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// What is missing is asked for, and sent again, at most so often.
+/// What is missing is asked for so often until it comes,
+const ASKS: Duration = Duration::from_millis(500);
+/// and the same is sent again at most so often, however often it is asked for.
 const ONCE: Duration = Duration::from_millis(100);
 
 /// Why a message is not taken.
@@ -66,10 +68,11 @@ pub(crate) struct Link {
     told: u64,
     /// The other end is to be told where this one stands,
     owes: bool,
-    /// and to send again what is missing here.
+    /// or to send again what is missing here.
     misses: bool,
     asked: Option<Duration>,
-    went_back: Option<Duration>,
+    /// Where to and when it went back last.
+    went_back: Option<(u64, Duration)>,
     heard: Duration,
     said: Option<Duration>,
     progress: Duration,
@@ -163,13 +166,13 @@ impl Link {
     pub fn reconnected(&mut self, now: Duration) {
         self.go_back(now);
         self.misses = true;
-        self.owes = true;
+        self.asked = None;
     }
 
     fn go_back(&mut self, now: Duration) {
         self.next = self.acked;
         self.progress = now;
-        self.went_back = Some(now);
+        self.went_back = Some((self.acked, now));
     }
 
     /// The next message that is due, with a payload that leaves it at `most` bytes.
@@ -177,13 +180,14 @@ impl Link {
         if self.next > self.acked && now.saturating_sub(self.progress) >= PATIENCE {
             self.go_back(now);
         }
+        let asks = self.misses && is_past(self.asked, now, ASKS);
         let piece = most.saturating_sub(HEADER).clamp(1, PIECE) as u64;
         let until = self.written.min(self.limit).min(self.next.saturating_add(piece));
         let (kind, offset, from, to) = if self.next < until {
             (Kind::Data, self.next, self.next, until)
         } else if self.out_ended && self.next == self.written {
             (Kind::End, self.next, self.next, self.next)
-        } else if self.owes || is_past(self.said, now, SAYS) {
+        } else if self.owes || asks || is_past(self.said, now, SAYS) {
             (Kind::Data, self.next, self.next, self.next)
         } else {
             return None;
@@ -196,10 +200,12 @@ impl Link {
         self.said = Some(now);
         self.owes = false;
         self.told = self.taken + WINDOW as u64;
-        let again = std::mem::take(&mut self.misses);
+        if asks {
+            self.asked = Some(now);
+        }
         let payload = self.piece(from, to);
         let (epoch, received, limit) = (self.epoch, self.received, self.told);
-        Some(Message { kind, again, epoch, offset, received, limit, payload: &payload }.bytes())
+        Some(Message { kind, again: asks, epoch, offset, received, limit, payload: &payload }.bytes())
     }
 
     /// What was written there, which is kept.
@@ -224,7 +230,7 @@ impl Link {
         if message.received > self.top {
             return Err(Refused::Nonsense);
         }
-        self.incoming(now, &message)?;
+        self.incoming(&message)?;
         self.heard = now;
         if let Some(more) = message.received.checked_sub(self.acked).filter(|more| *more > 0) {
             // The end is none of the bytes that are kept.
@@ -235,25 +241,24 @@ impl Link {
             self.progress = now;
         }
         self.limit = self.limit.max(message.limit);
-        if message.again && self.next > self.acked && is_past(self.went_back, now, ONCE) {
+        let before = self.went_back.filter(|(to, _)| *to == self.acked).map(|(_, at)| at);
+        if message.again && self.next > self.acked && is_past(before, now, ONCE) {
             self.go_back(now);
         }
         Ok(Came::Message)
     }
 
     /// Takes what follows what is here.
-    fn incoming(&mut self, now: Duration, message: &Message<'_>) -> Result<(), Refused> {
+    fn incoming(&mut self, message: &Message<'_>) -> Result<(), Refused> {
         let end = message.offset.checked_add(message.payload.len() as u64).ok_or(Refused::Nonsense)?;
         // Without a payload, too: it tells where its sender stands.
         if message.offset > self.received {
-            self.owes = true;
-            if is_past(self.asked, now, ONCE) {
-                self.misses = true;
-                self.asked = Some(now);
-            }
+            self.misses = true;
             return Ok(());
         }
         if message.payload.is_empty() && message.kind == Kind::Data {
+            // Then nothing is missing.
+            self.misses &= message.offset < self.received;
             return Ok(());
         }
         self.owes = true;
@@ -261,6 +266,7 @@ impl Link {
             if message.offset == self.received && !self.in_ended {
                 self.in_ended = true;
                 self.received += 1;
+                self.misses = false;
             }
             return Ok(());
         }
@@ -270,6 +276,9 @@ impl Link {
             return Err(Refused::Nonsense);
         }
         self.received = end;
+        // If more is missing, what comes next shows it.
+        self.misses = false;
+        self.asked = None;
         self.pieces.push_back(new.to_vec());
         Ok(())
     }

@@ -60,7 +60,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     async fn session(&mut self, mut ends: Ends, stop: &Arc<AtomicBool>) -> Result<(), Fault> {
         let session = Session(crate::draw()?);
-        let subject = self.subjects.from_agent(session);
+        let subject = self.subjects.by_agent(session);
         let mut answers = self.bus.client.subscribe(subject.clone()).await.map_err(lost)?;
         let epoch = tokio::select! {
             epoch = self.open(session, &subject, &mut answers, stop) => epoch?,
@@ -73,7 +73,7 @@ impl Asking<'_> {
             role: Role::Client,
             link: Link::new(epoch, Duration::ZERO),
             bus: self.bus.clone(),
-            to: self.subjects.to_agent(session),
+            to: self.subjects.for_session(session),
             incoming,
             stop: Arc::clone(stop),
             began,
@@ -84,7 +84,7 @@ impl Asking<'_> {
         };
         // Whatever the reason: nobody listens any more.
         let bye = Message::bye(epoch, "its client has left");
-        let _ = self.bus.client.publish(self.subjects.to_agent(session), bye.into()).await;
+        let _ = self.bus.client.publish(self.subjects.for_session(session), bye.into()).await;
         match ended {
             Ended::Regularly => {
                 ends.close();

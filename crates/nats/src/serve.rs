@@ -15,7 +15,7 @@ use async_nats::Subscriber;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ const HELLO: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(2);
 /// Messages on their way to a session; what comes beyond is lost, and sent again.
 const WAITING: usize = 256;
+/// Of a connection that is lost so much is told.
+const TROUBLES: usize = 8;
 /// A program whose pipes are closed has so long to end its runs.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -77,6 +79,7 @@ pub fn serve(options: &Options, served: &Served<'_>, stop: &Arc<AtomicBool>) -> 
             },
             sessions: BTreeMap::new(),
             said: State::default(),
+            troubles: BTreeSet::new(),
             bus,
         };
         let ended = agent.run(asked).await;
@@ -123,6 +126,8 @@ struct Agent<'a> {
     sessions: BTreeMap<Session, Going>,
     /// How the connection stood when it was told last.
     said: State,
+    /// What was told of it since it was lost.
+    troubles: BTreeSet<String>,
 }
 
 impl Agent<'_> {
@@ -173,8 +178,13 @@ impl Agent<'_> {
             )),
             _ => {}
         }
+        if state.connected {
+            self.troubles.clear();
+        }
+        // A server may be away for months: each thing is said once until it is back.
         if let Some(trouble) = &state.trouble
-            && self.said.trouble != state.trouble
+            && self.troubles.len() < TROUBLES
+            && self.troubles.insert(trouble.clone())
         {
             (self.served.say)(&format!("{server}: {trouble}"));
         }
@@ -194,7 +204,7 @@ impl Agent<'_> {
                     if read.kind != crate::message::Kind::Bye {
                         let bye =
                             Message::bye(read.epoch, "it knows this session no more, as after a restart");
-                        let _ = self.bus.client.publish(self.subjects.from_agent(name), bye.into()).await;
+                        let _ = self.bus.client.publish(self.subjects.by_agent(name), bye.into()).await;
                     }
                 }
             },
@@ -217,7 +227,7 @@ impl Agent<'_> {
             epoch: opened.ok().map(|epoch| format!("{epoch:016x}")),
             error,
         };
-        let _ = self.bus.client.publish(self.subjects.from_agent(name), words(&answer).into()).await;
+        let _ = self.bus.client.publish(self.subjects.by_agent(name), words(&answer).into()).await;
     }
 
     /// The epoch of a session: of a new one, or of the one that was asked for before.
@@ -252,7 +262,7 @@ impl Agent<'_> {
             role: Role::Agent,
             link: Link::new(epoch, Duration::ZERO),
             bus: self.bus.clone(),
-            to: self.subjects.from_agent(name),
+            to: self.subjects.by_agent(name),
             incoming,
             stop: Arc::clone(self.stop),
             began: Instant::now(),

@@ -95,11 +95,11 @@ impl Subjects {
         format!("{}.open", self.down)
     }
 
-    pub fn to_agent(&self, session: Session) -> String {
+    pub fn for_session(&self, session: Session) -> String {
         format!("{}.in.{session}", self.down)
     }
 
-    pub fn from_agent(&self, session: Session) -> String {
+    pub fn by_agent(&self, session: Session) -> String {
         format!("{}.out.{session}", self.up)
     }
 
@@ -169,9 +169,9 @@ mod tests {
     fn what_is_for_an_agent_is_known_by_its_subject() {
         let subjects = Subjects::new(&"lab.nd".parse().unwrap(), &"a1".parse().unwrap());
         let session = Session(0xab);
-        assert_eq!(subjects.from_agent(session), "lab.nd.up.a1.out.000000000000000000000000000000ab");
+        assert_eq!(subjects.by_agent(session), "lab.nd.up.a1.out.000000000000000000000000000000ab");
         assert_eq!(subjects.of(&subjects.open()), Some(For::Open));
-        assert_eq!(subjects.of(&subjects.to_agent(session)), Some(For::Session(session)));
+        assert_eq!(subjects.of(&subjects.for_session(session)), Some(For::Session(session)));
         for other in
             ["lab.nd.agent.a12.open", "lab.nd.agent.a1.in.x", "lab.nd.agent.a1.in.+0", "nd.agent.a1.open", ""]
         {

@@ -3,7 +3,7 @@
 use super::nats::AtServer;
 use clap::{ArgGroup, Args, ValueHint};
 use spec::Written;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use traffic::Rate;
 
@@ -86,8 +86,6 @@ impl Allowed {
                 words.push(word);
             }
         };
-        let texts = |texts: &[String]| texts.to_vec().into_iter().map(OsString::from);
-        let paths = |paths: &[PathBuf]| paths.to_vec().into_iter().map(OsString::from);
         let Allowed {
             allow_interface,
             max_rate,
@@ -101,19 +99,23 @@ impl Allowed {
             allow_source_prefix,
             max_contents,
         } = self;
-        add("allow-interface", &mut texts(allow_interface));
+        add("allow-interface", &mut each(allow_interface));
         add("max-rate", &mut max_rate.iter().map(|rate| rate.text().into()));
-        add("folder", &mut paths(folder));
-        add("yes-disrupt", &mut texts(yes_disrupt));
-        add("allow-address", &mut texts(allow_address));
-        add("allow-listen", &mut texts(allow_listen));
-        add("allow-command", &mut texts(allow_command));
-        add("allow-read", &mut paths(allow_read));
-        add("allow-public-target", &mut texts(allow_public_target));
-        add("allow-source-prefix", &mut texts(allow_source_prefix));
+        add("folder", &mut each(folder));
+        add("yes-disrupt", &mut each(yes_disrupt));
+        add("allow-address", &mut each(allow_address));
+        add("allow-listen", &mut each(allow_listen));
+        add("allow-command", &mut each(allow_command));
+        add("allow-read", &mut each(allow_read));
+        add("allow-public-target", &mut each(allow_public_target));
+        add("allow-source-prefix", &mut each(allow_source_prefix));
         add("max-contents", &mut std::iter::once(max_contents.text().into()));
         words
     }
+}
+
+fn each<T: AsRef<OsStr>>(values: &[T]) -> impl Iterator<Item = OsString> {
+    values.iter().map(|value| value.as_ref().to_os_string())
 }
 
 #[cfg(test)]

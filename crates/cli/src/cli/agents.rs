@@ -18,8 +18,8 @@ pub enum AgentsCommand {
     /// Look at agents before anything is sent: their versions, interfaces and drivers, what `netdyno doctor` says there, and how far their
     /// clocks are ahead of this host's, each with its error.
     Check(Check),
-    /// Connect standard input and output with an agent that has dialled out to a NATS server (`netdyno agent --nats`): the command of such an
-    /// agent, as in --agent lab1='netdyno agents reach lab1 --nats tls://server:4222 --creds me.creds'.
+    /// Connect standard input and output with an agent at a NATS server. That is the command of an agent that dials out (`netdyno agent
+    /// --nats`): --agent lab1='netdyno agents reach lab1 --nats tls://server:4222 --creds me.creds'.
     Reach(ReachAgent),
 }
 

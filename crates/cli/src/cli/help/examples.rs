@@ -376,7 +376,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "agents reach",
         &[example(
             "An agent that has dialled out to a server, looked at through it",
-            "netdyno agents check \\\n    --agent lab1='netdyno agents reach lab1 --nats tls://server:4222 --creds me.creds'",
+            "netdyno agents check \\\n    --agent lab1='netdyno agents reach lab1 --nats tls://hub --creds me.creds'",
         )],
     ),
     (
