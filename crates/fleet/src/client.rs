@@ -27,6 +27,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Bytes of a line of an agent.
@@ -68,6 +69,8 @@ pub struct Client {
     to: Option<ChildStdin>,
     from: Input<ChildStdout>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Reads that.
+    listener: Option<JoinHandle<()>>,
     patience: Patience,
     next: u64,
     /// Requests without an answer. One may come when it is not waited for any more.
@@ -173,12 +176,13 @@ impl Client {
             return Err(std::io::Error::other("it has no pipes").into());
         };
         let said = Arc::default();
-        let client = Client {
+        let mut client = Client {
             name: reach.name.clone(),
             child,
             to: Some(to),
             from: Input::new(from, LINE_BYTES),
             said: Arc::clone(&said),
+            listener: None,
             patience,
             next: 1,
             open: BTreeSet::new(),
@@ -187,7 +191,7 @@ impl Client {
             deaf: false,
             reaped: false,
         };
-        listen(errors, said)?;
+        client.listener = Some(listen(errors, said)?);
         if let Some(to) = &client.to {
             // A command that does not read must not hold this up.
             let flags = fcntl_getfl(to).map_err(std::io::Error::from)?;
@@ -431,8 +435,12 @@ impl Client {
             Some(status) => format!("ended ({status})"),
             None => "closed its output".to_owned(),
         };
-        // What it said last may be under way.
-        std::thread::sleep(Duration::from_millis(10));
+        // What it said last may be under way; programs that it left may keep the pipe open.
+        let until = Instant::now() + ENDS;
+        while self.listener.as_ref().is_some_and(|listener| !listener.is_finished()) && Instant::now() < until
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         Lost::Ended { how, said: self.said_last() }
     }
 
@@ -471,7 +479,7 @@ impl Drop for Client {
 }
 
 /// Keeps the end of what a command writes to standard error.
-fn listen(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) -> Result<(), Lost> {
+fn listen(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) -> std::io::Result<JoinHandle<()>> {
     let listen = move || {
         let mut piece = [0; 1024];
         while let Ok(count @ 1..) = errors.read(&mut piece) {
@@ -481,8 +489,7 @@ fn listen(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) -> Result<(), Lost
             said.drain(..over);
         }
     };
-    std::thread::Builder::new().name("errors".to_owned()).stack_size(64 << 10).spawn(listen)?;
-    Ok(())
+    std::thread::Builder::new().name("errors".to_owned()).stack_size(64 << 10).spawn(listen)
 }
 
 /// The result of a request, as what it must be.
