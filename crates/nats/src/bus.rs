@@ -12,9 +12,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A server must answer within this time,
-const ANSWERS: Duration = Duration::from_secs(3);
-/// and is asked as often whether it is there: two answers that are missing are a connection that is lost.
+/// A server is asked so often whether it is there: two answers that are missing are a connection that is lost.
 const ASKS: Duration = Duration::from_secs(2);
 /// Messages of a subscription on their way to who reads them; what comes beyond is lost, and sent again.
 const WAITING: usize = 256;
@@ -140,11 +138,11 @@ impl Options {
         Ok(())
     }
 
-    fn connecting(&self, name: &str) -> Result<ConnectOptions, Fault> {
+    fn connecting(&self, name: &str, answers: Duration) -> Result<ConnectOptions, Fault> {
         self.check()?;
         let mut options = ConnectOptions::new()
             .name(name)
-            .connection_timeout(ANSWERS)
+            .connection_timeout(answers)
             .ping_interval(ASKS)
             .subscription_capacity(WAITING)
             .require_tls(self.servers.iter().all(|server| server.tls))
@@ -228,19 +226,21 @@ pub(crate) struct NotReached {
     pub fault: Fault,
     /// Another attempt may be better off.
     pub passes: bool,
+    /// It is there, and did not come to an end: a server that is busy gives up logins.
+    pub is_busy: bool,
 }
 
 impl From<Fault> for NotReached {
     fn from(fault: Fault) -> NotReached {
-        NotReached { fault, passes: false }
+        NotReached { fault, passes: false, is_busy: false }
     }
 }
 
 impl Bus {
-    /// Connects, and stays connected.
-    pub async fn connect(options: &Options, name: &str) -> Result<Bus, NotReached> {
+    /// Connects to a server that answers within this time, and stays connected.
+    pub async fn connect(options: &Options, name: &str, answers: Duration) -> Result<Bus, NotReached> {
         let (tell, state) = watch::channel(State::default());
-        let connecting = options.connecting(name)?.event_callback(move |event| {
+        let connecting = options.connecting(name, answers)?.event_callback(move |event| {
             tell.send_modify(|state| state.heard(event));
             async {}
         });
@@ -298,7 +298,8 @@ fn not_reached(options: &Options, error: &ConnectError) -> NotReached {
             (format!("{told} is not reached: {why}: {mend}"), true)
         }
     };
-    NotReached { fault: Fault::Server(what), passes }
+    let broke_off = ["eof", "Broken pipe", "reset by peer"].iter().any(|said| why.contains(said));
+    NotReached { fault: Fault::Server(what), passes, is_busy: passes && broke_off }
 }
 
 #[cfg(test)]

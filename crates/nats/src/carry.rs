@@ -1,6 +1,5 @@
 //! Carries a session: between the pipes of one end and the messages of the server, until it is over.
 
-use crate::LEASE;
 use crate::bus::Bus;
 use crate::ends::Ends;
 use crate::link::{Came, Link, Refused};
@@ -31,7 +30,7 @@ pub(crate) enum Ended {
     Early,
     /// The other end left, and said why.
     Bye(String),
-    /// The other end was not heard for [`LEASE`].
+    /// The other end was not heard for as long as the lease is.
     Silent,
     /// At a client: another agent answers, too.
     Two,
@@ -52,6 +51,7 @@ pub(crate) struct Session {
     /// Messages of the other end.
     pub incoming: Receiver<Bytes>,
     pub stop: Arc<AtomicBool>,
+    pub lease: Duration,
     /// Times of the link are since then.
     pub began: Instant,
 }
@@ -183,7 +183,7 @@ impl Session {
             Role::Client if mind.unread => return Some(Ended::Unread),
             _ => {}
         }
-        (link.silence(now) >= LEASE).then_some(Ended::Silent)
+        (link.silence(now) >= self.lease).then_some(Ended::Silent)
     }
 }
 

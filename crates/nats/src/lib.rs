@@ -32,8 +32,10 @@ pub use subject::{BadName, Id, Prefix};
 
 use std::time::Duration;
 
-/// Who is not heard for so long is gone: a server that is restarted must fit in.
+/// Who is not heard for so long is gone, unless the agent says otherwise: a server that is restarted must fit in.
 pub const LEASE: Duration = Duration::from_secs(10);
+/// A lease is between these two: both ends speak once a second.
+pub const LEASES: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(3600)];
 /// Sessions of one agent at once.
 pub const SESSIONS: usize = 8;
 

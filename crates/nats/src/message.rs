@@ -17,6 +17,7 @@
 
 use crate::subject::Session;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Bytes before the payload.
 pub(crate) const HEADER: usize = 36;
@@ -133,6 +134,9 @@ pub(crate) struct Opened {
     /// In hexadecimal digits: a number would have more than others read exactly.
     #[serde(default)]
     pub epoch: Option<String>,
+    /// Who is not heard for so long is gone.
+    #[serde(default)]
+    pub lease_ms: Option<u64>,
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -170,6 +174,11 @@ impl Open {
 impl Opened {
     pub fn epoch(&self) -> Option<u64> {
         u64::from_str_radix(self.epoch.as_deref()?, 16).ok()
+    }
+
+    pub fn lease(&self) -> Duration {
+        let [least, most] = crate::LEASES;
+        self.lease_ms.map_or(crate::LEASE, Duration::from_millis).clamp(least, most)
     }
 }
 
@@ -227,9 +236,12 @@ mod tests {
             session,
             version: "0".into(),
             epoch: Some("ffffffffffffffff".into()),
+            lease_ms: Some(10_000),
             error: None,
         };
         assert_eq!(opened.epoch(), Some(u64::MAX));
+        assert_eq!(opened.lease(), crate::LEASE);
+        assert_eq!(Opened { lease_ms: Some(u64::MAX), ..opened.clone() }.lease(), crate::LEASES[1]);
         assert_eq!(Opened { epoch: Some("-1".into()), ..opened.clone() }.epoch(), None);
         assert_eq!(Opened { epoch: None, ..opened }.epoch(), None);
         assert_eq!(

@@ -16,16 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Sender, channel};
 
-/// An agent has so long to answer: less than a client waits for a command to begin (10 s),
-const ANSWERS: Duration = Duration::from_secs(6);
-/// and is asked so often.
+/// An agent is asked so often.
 const ASKS: Duration = Duration::from_secs(1);
 /// Messages on their way to the session; what comes beyond is lost, and sent again.
 const WAITING: usize = 256;
 /// What was said last has so long to leave.
 const LEAVES: Duration = Duration::from_secs(1);
 
-/// Carries a session with the agent `id`: what `from` has goes to its standard input, and what it writes goes to `to`. It ends when both have
+/// Carries a session with the agent `id`, which answers within `answers`, as the server does: what `from` has goes to its standard input, and what it writes goes to `to`. It ends when both have
 /// ended; `stop` ends what goes to the agent.
 ///
 /// # Errors
@@ -33,20 +31,35 @@ const LEAVES: Duration = Duration::from_secs(1);
 pub fn reach(
     options: &Options,
     id: &Id,
+    answers: Duration,
     from: impl Read + Send + 'static,
     to: impl Write + Send + 'static,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let bus =
-            Bus::connect(options, &format!("netdyno agents reach {id}")).await.map_err(|not| not.fault)?;
-        let mut asking = Asking { bus, subjects: Subjects::new(&options.prefix, id), id, options };
+        let bus = connect(options, id, answers, stop).await?;
+        let subjects = Subjects::new(&options.prefix, id);
+        let mut asking = Asking { bus, subjects, id, options, answers, lease: LEASE };
         let ended = asking.session(Ends::new(from, to)?, stop).await;
         // It may tell the agent that this end has left.
         let _ = tokio::time::timeout(LEAVES, asking.bus.client.flush()).await;
         ended
     })
+}
+
+/// Connects; a server that breaks off is tried again.
+async fn connect(options: &Options, id: &Id, answers: Duration, stop: &AtomicBool) -> Result<Bus, Fault> {
+    let until = Instant::now() + answers;
+    loop {
+        match Bus::connect(options, &format!("netdyno agents reach {id}"), answers).await {
+            Ok(bus) => return Ok(bus),
+            Err(not) if not.is_busy && Instant::now() < until && !stop.load(Relaxed) => {
+                tokio::time::sleep(ASKS / 5).await;
+            }
+            Err(not) => return Err(not.fault),
+        }
+    }
 }
 
 /// Who asks an agent for a session.
@@ -55,6 +68,9 @@ struct Asking<'a> {
     subjects: Subjects,
     id: &'a Id,
     options: &'a Options,
+    answers: Duration,
+    /// As the agent says.
+    lease: Duration,
 }
 
 impl Asking<'_> {
@@ -62,10 +78,11 @@ impl Asking<'_> {
         let session = Session(crate::draw()?);
         let subject = self.subjects.by_agent(session);
         let mut answers = self.bus.client.subscribe(subject.clone()).await.map_err(lost)?;
-        let epoch = tokio::select! {
-            epoch = self.open(session, &subject, &mut answers, stop) => epoch?,
+        let (epoch, lease) = tokio::select! {
+            opened = self.open(session, &subject, &mut answers, stop) => opened?,
             refused = self.refused() => return Err(refused),
         };
+        self.lease = lease;
         let (hand_on, incoming) = channel(WAITING);
         tokio::spawn(pass(answers, epoch, hand_on));
         let began = Instant::now();
@@ -76,6 +93,7 @@ impl Asking<'_> {
             to: self.subjects.for_session(session),
             incoming,
             stop: Arc::clone(stop),
+            lease,
             began,
         };
         let ended = tokio::select! {
@@ -94,18 +112,18 @@ impl Asking<'_> {
         }
     }
 
-    /// The epoch of a session that the agent has opened.
+    /// The epoch of a session that the agent has opened, and its lease.
     async fn open(
         &self,
         session: Session,
         reply: &str,
         answers: &mut Subscriber,
         stop: &AtomicBool,
-    ) -> Result<u64, Fault> {
+    ) -> Result<(u64, Duration), Fault> {
         let id = self.id;
         let open = Open { schema: SCHEMA.into(), session: session.to_string(), client: caller() };
         let open = Bytes::from(words(&open));
-        let until = Instant::now() + ANSWERS;
+        let until = Instant::now() + self.answers;
         while Instant::now() < until && !stop.load(Relaxed) {
             let asked =
                 self.bus.client.publish_with_reply(self.subjects.open(), reply.to_owned(), open.clone());
@@ -135,7 +153,7 @@ impl Asking<'_> {
         )))
     }
 
-    fn opened(&self, opened: &Opened) -> Result<u64, Fault> {
+    fn opened(&self, opened: &Opened) -> Result<(u64, Duration), Fault> {
         let id = self.id;
         if opened.schema != SCHEMA {
             return Err(Fault::Agent(format!(
@@ -147,7 +165,7 @@ impl Asking<'_> {
         }
         match (&opened.error, opened.epoch()) {
             (Some(error), _) => Err(Fault::Agent(format!("the agent {id} refuses: {}", shown(error)))),
-            (None, Some(epoch)) => Ok(epoch),
+            (None, Some(epoch)) => Ok((epoch, opened.lease())),
             (None, None) => {
                 Err(Fault::Agent(format!("the agent {id} answers without an epoch: it is no netdyno")))
             }
@@ -172,7 +190,7 @@ impl Asking<'_> {
     }
 
     fn why(&self, ended: &Ended) -> String {
-        let (id, seconds) = (self.id, LEASE.as_secs());
+        let (id, seconds) = (self.id, self.lease.as_secs());
         match ended {
             Ended::Bye(why) => format!("the agent {id} has ended the session: {why}"),
             Ended::Two => format!("two agents answer as {id}: give each an id of its own (--id)"),

@@ -10,7 +10,7 @@ use crate::ends::Ends;
 use crate::link::Link;
 use crate::message::{Hello, Message, Open, Opened, SCHEMA, read_words, shown, words};
 use crate::subject::{For, Id, Session, Subjects};
-use crate::{Fault, LEASE, SESSIONS};
+use crate::{Fault, SESSIONS};
 use async_nats::Subscriber;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -26,6 +26,8 @@ use tokio::task::JoinHandle;
 
 /// How often it looks whether something is due.
 const LOOK: Duration = Duration::from_millis(100);
+/// A server must answer within this time.
+const ANSWERS: Duration = Duration::from_secs(5);
 /// How often it says that it is there.
 const HELLO: Duration = Duration::from_secs(1);
 /// A server that is not there is looked for so often.
@@ -41,6 +43,8 @@ const GRACE: Duration = Duration::from_secs(20);
 pub struct Served<'a> {
     /// The agent's name at the server.
     pub id: &'a Id,
+    /// Who is not heard for so long is gone.
+    pub lease: Duration,
     /// The program of a session: standard input and output are its client's.
     pub program: &'a dyn Fn() -> Command,
     /// Takes words for people, a line at a time.
@@ -92,7 +96,7 @@ pub fn serve(options: &Options, served: &Served<'_>, stop: &Arc<AtomicBool>) -> 
 async fn connect(options: &Options, served: &Served<'_>, stop: &AtomicBool) -> Result<Option<Bus>, Fault> {
     let mut said = String::new();
     while !stop.load(Relaxed) {
-        let fault = match Bus::connect(options, &format!("netdyno agent {}", served.id)).await {
+        let fault = match Bus::connect(options, &format!("netdyno agent {}", served.id), ANSWERS).await {
             Ok(bus) => return Ok(Some(bus)),
             Err(not) if not.passes => not.fault.to_string(),
             Err(not) => return Err(not.fault),
@@ -174,7 +178,7 @@ impl Agent<'_> {
             (false, true) => (self.served.say)(&format!("{id} is connected to {server}")),
             (true, false) => (self.served.say)(&format!(
                 "the connection to {server} is lost; {id} tries again, and ends sessions after {} s",
-                LEASE.as_secs()
+                self.served.lease.as_secs()
             )),
             _ => {}
         }
@@ -225,6 +229,7 @@ impl Agent<'_> {
             session: open.session,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: opened.ok().map(|epoch| format!("{epoch:016x}")),
+            lease_ms: u64::try_from(self.served.lease.as_millis()).ok(),
             error,
         };
         let _ = self.bus.client.publish(self.subjects.by_agent(name), words(&answer).into()).await;
@@ -265,6 +270,7 @@ impl Agent<'_> {
             to: self.subjects.by_agent(name),
             incoming,
             stop: Arc::clone(self.stop),
+            lease: self.served.lease,
             began: Instant::now(),
         };
         let say = self.served.say;
@@ -281,7 +287,7 @@ async fn session(mut carried: Carried, mut ends: Ends, mut child: Child, name: S
     let why = match &ended {
         Ended::Regularly => "its client and its program have ended".to_owned(),
         Ended::Bye(why) => why.clone(),
-        Ended::Silent => format!("its client was not heard for {} s", LEASE.as_secs()),
+        Ended::Silent => format!("its client was not heard for {} s", carried.lease.as_secs()),
         Ended::Stuck => format!("its program did not end within {} s", GRACE.as_secs()),
         Ended::Early | Ended::Two | Ended::Unread => "it ended".to_owned(),
     };

@@ -5,7 +5,9 @@ use clap::{ArgGroup, Args, ValueHint};
 use spec::Written;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 use traffic::Rate;
+use traffic::rate::parse_duration;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("reached").required(true).args(["stdio", "nats"]))]
@@ -20,6 +22,9 @@ pub struct Agent {
     /// The agent's name at the server.
     #[arg(long, value_name = "NAME", requires = "nats", help_heading = "NATS")]
     pub id: Option<String>,
+    /// A client that is not heard for so long is gone, and its runs are ended: a server that is restarted must fit in. 3s to 1h.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "nats", default_value = "10s", help_heading = "NATS")]
+    pub lease: Duration,
     #[command(flatten)]
     pub at_server: AtServer,
     #[command(flatten)]

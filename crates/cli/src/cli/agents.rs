@@ -32,6 +32,9 @@ pub struct ReachAgent {
     /// The NATS server: tls://server:4222. Several of a cluster have commas between them.
     #[arg(long, value_name = "URL", value_delimiter = ',', required = true, help_heading = "NATS")]
     pub nats: Vec<String>,
+    /// Wait so long for the server, and for the agent's answer.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5s")]
+    pub timeout: Duration,
     #[command(flatten)]
     pub at_server: AtServer,
 }

@@ -28,7 +28,7 @@ pub fn run(args: Agent) -> Result<u8> {
     let words = args.allowed.words();
     let options = options(args.allowed)?;
     if let Some(id) = args.id {
-        return super::nats::serve(&id, &args.nats, args.at_server, words);
+        return super::nats::serve(&id, args.lease, &args.nats, args.at_server, words);
     }
     let signals = Signals::at_once()?;
     // Nothing else may come between its lines.

@@ -4,17 +4,28 @@ use crate::cli::agents::ReachAgent;
 use crate::cli::nats::AtServer;
 use crate::client::Signals;
 use crate::output::note;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use nats::{Login, Options, Served, Server};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
-pub fn serve(id: &str, servers: &[String], at: AtServer, allowed: Vec<OsString>) -> Result<u8> {
+pub fn serve(
+    id: &str,
+    lease: Duration,
+    servers: &[String],
+    at: AtServer,
+    allowed: Vec<OsString>,
+) -> Result<u8> {
     let id = id.parse().context("--id")?;
     let options = options(servers, at)?;
+    let [least, most] = nats::LEASES;
+    if lease < least || lease > most {
+        bail!("--lease: it must be 3s to 1h");
+    }
     // It is the same one, whatever has been installed meanwhile.
     let program = || {
         let mut command = Command::new("/proc/self/exe");
@@ -25,19 +36,22 @@ pub fn serve(id: &str, servers: &[String], at: AtServer, allowed: Vec<OsString>)
         command
     };
     let signals = Signals::at_once()?;
-    nats::serve(&options, &Served { id: &id, program: &program, say: note }, &signals.stop)?;
+    nats::serve(&options, &Served { id: &id, lease, program: &program, say: note }, &signals.stop)?;
     Ok(0)
 }
 
 pub fn reach(args: ReachAgent) -> Result<u8> {
     let id = args.id.parse()?;
+    if args.timeout < Duration::from_millis(100) || args.timeout > Duration::from_secs(86_400) {
+        bail!("--timeout: it must be 100ms to 24h");
+    }
     let options = options(&args.nats, args.at_server)?;
     let signals = Signals::at_once()?;
     // Nothing else may come between lines of the agent.
     let ends =
         [std::io::stdin().as_fd().try_clone_to_owned(), std::io::stdout().as_fd().try_clone_to_owned()];
     let [from, to] = ends.map(|end| end.context("standard input and output"));
-    nats::reach(&options, &id, File::from(from?), File::from(to?), &signals.stop)?;
+    nats::reach(&options, &id, args.timeout, File::from(from?), File::from(to?), &signals.stop)?;
     Ok(0)
 }
 
