@@ -102,6 +102,7 @@ impl Allowed {
             allow_read,
             allow_public_target,
             allow_source_prefix,
+            clock_ahead,
             max_contents,
         } = self;
         add("allow-interface", &mut each(allow_interface));
@@ -114,6 +115,8 @@ impl Allowed {
         add("allow-read", &mut each(allow_read));
         add("allow-public-target", &mut each(allow_public_target));
         add("allow-source-prefix", &mut each(allow_source_prefix));
+        let ahead = Some(*clock_ahead).filter(|ahead| *ahead != 0);
+        add("clock-ahead", &mut ahead.iter().map(|ahead| ahead.to_string().into()));
         add("max-contents", &mut std::iter::once(max_contents.text().into()));
         words
     }

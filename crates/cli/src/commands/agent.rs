@@ -11,21 +11,8 @@ use std::os::fd::AsFd;
 const UNREAD: u8 = 2;
 
 pub fn run(args: Agent) -> Result<u8> {
-    let grants = Grants {
-        interfaces: args.allow_interface,
-        max_rate: args.max_rate,
-        folders: args.folder,
-        yes_disrupt: args.yes_disrupt,
-        commands: args.allow_command,
-        read: args.allow_read,
-        addresses: args.allow_address,
-        listen: args.allow_listen,
-        public_targets: args.allow_public_target,
-        source_prefixes: args.allow_source_prefix,
-    };
-    let options = Options { grants: grants.checked()?, contents_bytes: *args.max_contents };
-    clocks::pretend(args.clock_ahead);
     let words = args.allowed.words();
+    clocks::pretend(args.allowed.clock_ahead);
     let options = options(args.allowed)?;
     if let Some(id) = args.id {
         return super::nats::serve(&id, args.lease, &args.nats, args.at_server, words);
