@@ -78,6 +78,10 @@ pub(crate) fn prepare(
     job.entry("schema").or_insert_with(|| spec::SCHEMA.into());
     let as_sent = read(Value::Object(job))?;
     let among = joined(among.unwrap_or_default(), start_at)?;
+    if clocks::pretended() != 0 && matches!(as_sent, Job::Measure(_)) {
+        let what = "job.start: an agent with --clock-ahead does not measure: arrivals are timed by the kernel's own clock";
+        return Err(Fault::new(FaultKind::Refused, what));
+    }
     if (start_at.is_some() || among.hold.is_some())
         && matches!(
             as_sent,

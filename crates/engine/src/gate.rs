@@ -307,7 +307,7 @@ mod tests {
             assert!(times.into_iter().any(|ahead| kept(workers, ahead)));
         }
         for workers in [1, 3] {
-            let (gate, stop) = (Gate::at(workers, Some(clock::now() - 1_000)), AtomicBool::new(false));
+            let (gate, stop) = (Gate::at(workers, Begins::At(clock::now() - 1_000)), AtomicBool::new(false));
             std::thread::scope(|scope| {
                 (0..workers).for_each(|_| drop(scope.spawn(|| gate.pass(&stop))));
             });
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_the_waiting_for_a_start_that_is_far_away() {
-        let (gate, stop) = (Gate::at(1, Some(clock::now() + 600_000_000_000)), AtomicBool::new(false));
+        let (gate, stop) = (Gate::at(1, Begins::At(clock::now() + 600_000_000_000)), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let passed = scope.spawn(|| gate.pass(&stop));
             stop.store(true, Ordering::Relaxed);

@@ -70,7 +70,9 @@ impl Client {
         let mut beside = into.as_os_str().to_owned();
         beside.push(format!(".{}.part", std::process::id()));
         let beside = Path::new(&beside);
-        let done = self.fetch_beside(run, written, beside);
+        // Only what is this one's is taken away.
+        let file = File::create_new(beside).map_err(here(beside))?;
+        let done = self.fetch_beside(run, written, (file, beside));
         let done = done.and_then(|()| std::fs::rename(beside, into).map_err(here(into)));
         if done.is_err() {
             let _ = std::fs::remove_file(beside);
@@ -78,8 +80,12 @@ impl Client {
         done
     }
 
-    fn fetch_beside(&mut self, run: &str, written: &Written, beside: &Path) -> Result<(), FileLost> {
-        let mut file = File::create_new(beside).map_err(here(beside))?;
+    fn fetch_beside(
+        &mut self,
+        run: &str,
+        written: &Written,
+        (mut file, beside): (File, &Path),
+    ) -> Result<(), FileLost> {
         let (mut digest, mut offset) = (Sha256::new(), 0u64);
         while offset < written.bytes {
             let asked =

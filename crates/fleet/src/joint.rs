@@ -52,7 +52,7 @@ pub enum NotDone {
     #[error(transparent)]
     Unplanned(#[from] Unplanned),
     /// An agent cannot be had, or refuses its part; nothing was sent.
-    #[error("{agent}: {why}{}: nothing was sent", said(.remedy))]
+    #[error("{agent}: {why}{}: {}", said(.remedy), if *.told { "all were told to begin, and to end again: who did not hear that has sent" } else { "nothing was sent" })]
     Agent {
         /// Which.
         agent: String,
@@ -60,6 +60,8 @@ pub enum NotDone {
         why: String,
         /// What to do about it.
         remedy: Option<String>,
+        /// The others had been told when to begin.
+        told: bool,
     },
     /// A file of the job cannot be read here.
     #[error("{0}")]
@@ -258,7 +260,7 @@ impl Joint<'_> {
             .any(|(part, outcome)| sends(part) && outcome.result.is_ok());
         if !any {
             return Err(match self.first_error(outcomes) {
-                NotDone::Agent { agent, why, remedy } => NotDone::Lost { agent, why, remedy },
+                NotDone::Agent { agent, why, remedy, .. } => NotDone::Lost { agent, why, remedy },
                 other => other,
             });
         }
@@ -271,12 +273,14 @@ impl Joint<'_> {
             stamps_ahead_ns: outcome.stamps_ahead_ns,
             report: outcome.result.map_err(|failed| failed.to_string()),
             unfetched: outcome.unfetched,
+            early: outcome.early,
         });
         Ok(came.collect())
     }
 
     /// Of several that of who failed, and not of those who were ended for it.
     fn first_error(&self, outcomes: Vec<Outcome>) -> NotDone {
+        let told = self.course.lock().start.is_some();
         let mut failed: Vec<(String, Failed)> = self
             .plan
             .parts
@@ -290,7 +294,7 @@ impl Joint<'_> {
             Some((_, Failed::Here(said))) => NotDone::File(said),
             Some((agent, Failed::There(lost))) => {
                 let remedy = lost.remedy();
-                NotDone::Agent { agent, why: lost.to_string(), remedy }
+                NotDone::Agent { agent, why: lost.to_string(), remedy, told }
             }
         }
     }
@@ -360,10 +364,11 @@ impl Joint<'_> {
         outcome.is_here = self.boot_id.as_deref() == Some(&*host.boot_id) && offset.may_be(0);
         outcome.offsets.push(offset);
         let own = Reached { offset, boot_id: host.boot_id, host: host.name };
+        // Files may take long: nobody holds an interface meanwhile.
+        let contents = self.contents(&mut client, part)?;
         self.course.change(|state| {
             state.reached.insert(number, own);
         });
-        let contents = self.contents(&mut client, part)?;
         let all = self.plan.parts.len();
         let reached = self.course.await_others(stop, |state| state.reached.len() == all)?.reached.clone();
         let ahead = self.ahead(number, part, &reached);
@@ -395,6 +400,7 @@ impl Joint<'_> {
         client.is_stopped_in_order();
         let ends = if part.role == Role::Measures { &self.course.over } else { stop };
         let report = client.wait(&started.run, ends, &mut tell)?;
+        outcome.early = part.role == Role::Measures && !self.course.over.load(Relaxed);
         outcome.offsets.extend(client.offset(EXCHANGES, EXCHANGES_WITHIN).ok());
         outcome.unfetched = self.fetch(&mut client, &started.run, part);
         read_report(report)
@@ -414,10 +420,10 @@ impl Joint<'_> {
         });
         let all = self.plan.parts.len();
         let mut state = course.await_others(stop, |state| state.ready.len() == all)?;
+        let worst = state.ready.values().map(|offset| offset.round_trip_ns).max().unwrap_or(0);
         let start = match state.start {
             Some(start) => start,
             None => {
-                let worst = state.ready.values().map(|offset| offset.round_trip_ns).max().unwrap_or(0);
                 let lead = LEAD.max(Duration::from_nanos(worst).saturating_mul(TRIPS));
                 let start = clocks::now(clocks::Clock::Tai).saturating_add(nanoseconds(lead));
                 let names: Vec<String> = self.plan.parts.iter().map(|part| self.name(part)).collect();
@@ -429,8 +435,13 @@ impl Joint<'_> {
             }
         };
         drop(state);
+        // Who has not answered by then ends all, while there is time for the others to hear of it.
+        let margin = nanoseconds(MARGIN.max(Duration::from_nanos(worst).saturating_mul(2)));
+        let left = || start.saturating_sub(clocks::now(clocks::Clock::Tai).saturating_add(margin));
+        client.waits(self.answer.min(Duration::from_nanos(left())));
         let arms = client.go(run, start.saturating_add_signed(ahead));
-        let late = || clocks::now(clocks::Clock::Tai).saturating_add(nanoseconds(MARGIN)) >= start;
+        client.waits(self.answer);
+        let late = || left() == 0;
         let armed = arms.and_then(|()| {
             course.change(|state| state.armed += 1);
             // Who is not armed in time ends all, while there is time.
@@ -521,8 +532,7 @@ impl Joint<'_> {
         }
         let fetched = client.written(run).map_err(FileLost::from).and_then(|files| {
             files.iter().try_for_each(|file| {
-                let allowed =
-                    self.session.consent.write.iter().any(|path| is_beside(path, Path::new(&file.name)));
+                let allowed = self.session.consent.write.iter().any(|path| path == Path::new(&file.name));
                 match allowed {
                     true => client.fetch(run, file, Path::new(&file.name)),
                     false => Err(Lost::Nonsense {
@@ -534,14 +544,6 @@ impl Joint<'_> {
         });
         fetched.err().map(|why| why.to_string())
     }
-}
-
-/// May this be one of the files of a capture that begins anew each hour?
-fn is_beside(asked: &Path, told: &Path) -> bool {
-    let stem =
-        |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let first = |name: String| name.split('.').next().unwrap_or_default().to_owned();
-    asked == told || asked.parent() == told.parent() && stem(told).starts_with(&first(stem(asked)))
 }
 
 impl State {
@@ -580,6 +582,8 @@ struct Outcome {
     offsets: Vec<Offset>,
     stamps_ahead_ns: i64,
     unfetched: Option<String>,
+    /// It measured, and ended before the senders had done.
+    early: bool,
     result: Result<Report, Failed>,
 }
 
@@ -592,6 +596,7 @@ impl Outcome {
             offsets: Vec::new(),
             stamps_ahead_ns: 0,
             unfetched: None,
+            early: false,
             result: Err(failed),
         }
     }
@@ -684,13 +689,5 @@ mod tests {
             between(reached(i64::MIN, u64::MAX, "x"), reached(i64::MAX, u64::MAX, "y")),
             (i64::MAX, false)
         );
-    }
-
-    #[test]
-    fn a_file_that_nobody_asked_for_is_not_written() {
-        let beside = |asked: &str, told: &str| is_beside(Path::new(asked), Path::new(told));
-        assert!(beside("a/got.pcapng", "a/got.pcapng") && beside("got.pcapng", "got.20261128T1600.pcapng"));
-        assert!(!beside("a/got.pcapng", "/etc/passwd") && !beside("a/got.pcapng", "a/other.pcapng"));
-        assert!(!beside("a/got.pcapng", "b/got.pcapng") && !beside("a/got.pcapng", "a/../got.pcapng"));
     }
 }

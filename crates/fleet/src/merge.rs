@@ -32,6 +32,8 @@ pub(crate) struct Came {
     pub report: Result<Report, String>,
     /// Why a file that it wrote is not here.
     pub unfetched: Option<String>,
+    /// It measured, and ended before the senders had done.
+    pub early: bool,
 }
 
 /// A part with what came of it.
@@ -45,7 +47,7 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     let Some(first) = sends.iter().find_map(|(_, came)| came.report.as_ref().ok()) else {
         return Err(NotDone::Stopped);
     };
-    let mut whole = Report::new(first.command.clone());
+    let mut whole = Report::new(job.kind());
     whole.environment = first.environment.clone();
     whole.resolved = first.resolved.clone();
     if let [(Part { role: Role::Whole, .. }, _)] = &all[..] {
@@ -270,11 +272,13 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
     let mut known = Known { lost: Some(0), ..Known::default() };
     let key = |sender: u32, stream: u32| if plan.shared { (0, stream) } else { (sender, stream) };
     let mut sent: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    let mut to: BTreeMap<u32, &Part> = BTreeMap::new();
     for (part, came) in sends {
         let (Role::Sends { number, measured_at }, Ok(report)) = (part.role, &came.report) else { continue };
         if measured_at.is_none() {
             let senders = u32::try_from(sends.len()).unwrap_or(u32::MAX).max(1);
-            for stream in &report.streams {
+            // Others' frames that came there, too, are none of its streams.
+            for stream in report.streams.iter().filter(|stream| stream.tx_frames.is_some()) {
                 let at = key(number, stream.stream / senders);
                 add(&mut rows, &mut delays, at, stream.clone());
             }
@@ -283,6 +287,7 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
         for SignedFrames { number: signature, stream, name, frames } in signed(report) {
             let at = key(number, *stream);
             own.insert(*signature, at);
+            to.insert(*signature, *part);
             sent.insert(*signature, *frames);
             let row = rows.entry(at).or_insert_with(|| Stream { stream: at.1, ..Stream::default() });
             row.name = row.name.take().or_else(|| name.clone());
@@ -290,17 +295,22 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
         }
     }
     let mut arrived: BTreeMap<u32, u64> = BTreeMap::new();
-    for stream in
-        measures.iter().filter_map(|(_, came)| came.report.as_ref().ok()).flat_map(|report| &report.streams)
+    for (meter, report) in
+        measures.iter().filter_map(|(part, came)| Some((*part, came.report.as_ref().ok()?)))
     {
-        let distinct = stream.rx_frames.saturating_sub(stream.duplicated_frames);
-        let Some(at) = own.get(&stream.stream) else {
-            known.foreign = known.foreign.saturating_add(stream.rx_frames);
-            continue;
-        };
-        let sum = arrived.entry(stream.stream).or_default();
-        *sum = sum.saturating_add(distinct);
-        add(&mut rows, &mut delays, *at, Stream { lost_frames: 0, lost_at_end_frames: 0, ..stream.clone() });
+        for stream in &report.streams {
+            // What came where it was not sent to, by flooding or astray, is no proof that it arrived.
+            let own = own.get(&stream.stream).filter(|_| is_to(stream.stream, meter, &to));
+            let Some(at) = own else {
+                known.foreign = known.foreign.saturating_add(stream.rx_frames);
+                continue;
+            };
+            let distinct = stream.rx_frames.saturating_sub(stream.duplicated_frames);
+            let sum = arrived.entry(stream.stream).or_default();
+            *sum = sum.saturating_add(distinct);
+            let row = Stream { lost_frames: 0, lost_at_end_frames: 0, ..stream.clone() };
+            add(&mut rows, &mut delays, *at, row);
+        }
     }
     for (signature, frames) in sent {
         let came = arrived.get(&signature).copied().unwrap_or(0);
@@ -321,6 +331,13 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
     }
     whole.streams = named(rows, plan, sends);
     known
+}
+
+/// Are frames of this number to arrive at this meter?
+fn is_to(number: u32, meter: &Part, to: &BTreeMap<u32, &Part>) -> bool {
+    let Some(sender) = to.get(&number) else { return false };
+    let at = matches!(sender.role, Role::Sends { measured_at: Some(agent), .. } if agent == meter.agent);
+    sender.arrives_at.is_empty() || at && meter.measures_on.iter().any(|on| sender.arrives_at.contains(on))
 }
 
 fn signed(report: &Report) -> &[SignedFrames] {
@@ -380,47 +397,75 @@ fn named(rows: BTreeMap<(u32, u32), Stream>, plan: &Plan, sends: &[One<'_>]) -> 
     numbered.map(rename).collect()
 }
 
+/// What was sent at one agent and measured at another, in sum.
+struct Far {
+    sent: u64,
+    lost: u64,
+    by_count: bool,
+    /// Frames that arrived and were not sent there.
+    foreign: u64,
+}
+
+impl Far {
+    fn of(sends: &[One<'_>], measures: &[One<'_>], known: Known) -> Far {
+        let is_far = |part: &Part| matches!(part.role, Role::Sends { measured_at: Some(_), .. });
+        let told =
+            sends.iter().filter(|(part, _)| is_far(part)).filter_map(|(_, came)| came.report.as_ref().ok());
+        let sent = sum(told.filter_map(|report| report.result.tx.as_ref()).map(|tx| tx.totals.frames));
+        let meters: Vec<&Report> = measuring(measures).map(|(_, report)| report).collect();
+        let came: Vec<&Rx> = meters.iter().filter_map(|report| report.result.rx.as_ref()).collect();
+        let all = sum(came.iter().map(|rx| rx.totals.frames));
+        let arrived =
+            sum(came.iter().map(|rx| rx.totals.frames.saturating_sub(rx.duplicated_frames.unwrap_or(0))));
+        // Frames that a meter could put into no stream have arrived all the same.
+        let unplaced = meters.iter().flat_map(|report| report.warnings.iter()).any(|said| {
+            matches!(
+                said.code,
+                Code::StreamsBeyond | Code::StreamsContended | Code::StreamsAstray | Code::StreamsRenewed
+            )
+        });
+        let (lost, by_count) = match known.lost.filter(|_| !unplaced) {
+            Some(lost) if known.numbered == sent => (lost, false),
+            // Of frames without numbers those of others may stand in for lost ones.
+            Some(lost) => {
+                let unsigned = sent.saturating_sub(known.numbered);
+                let came = arrived.saturating_sub(known.came).saturating_sub(known.foreign);
+                (lost.saturating_add(unsigned.saturating_sub(came)), true)
+            }
+            None => (sent.saturating_sub(arrived.saturating_sub(known.foreign)), sent > 0),
+        };
+        // Where all of ours have numbers, whatever has none is others'.
+        let foreign = if by_count { known.foreign } else { all.saturating_sub(ours(measures, known)) };
+        Far { sent, lost, by_count, foreign }
+    }
+}
+
 /// What was sent and did not arrive, if all who must tell have told.
 fn loss(whole: &mut Report, (sends, measures): (&[One<'_>], &[One<'_>]), known: Known) {
-    let silent = sends.iter().chain(measures).any(|(_, came)| came.report.is_err());
+    let silent = sends.iter().chain(measures).any(|(_, came)| came.report.is_err() || came.early);
+    let far = Far::of(sends, measures, known);
     let near: Vec<&Report> = measuring(sends).map(|(_, report)| report).collect();
-    let far_sent =
-        sends.iter().filter(|(part, _)| matches!(part.role, Role::Sends { measured_at: Some(_), .. }));
-    let far_sent: Vec<&Tx> =
-        far_sent.filter_map(|(_, came)| came.report.as_ref().ok()?.result.tx.as_ref()).collect();
-    let far_frames = sum(far_sent.iter().map(|tx| tx.totals.frames));
-    let far_came: Vec<&Rx> =
-        measuring(measures).filter_map(|(_, report)| report.result.rx.as_ref()).collect();
-    let arrived =
-        sum(far_came.iter().map(|rx| rx.totals.frames.saturating_sub(rx.duplicated_frames.unwrap_or(0))));
-    let all_numbered = known.numbered == far_frames && known.lost.is_some();
-    let (far_lost, by_count) = match known.lost {
-        Some(lost) if all_numbered => (lost, false),
-        // Of frames without numbers those of others may stand in for lost ones.
-        Some(lost) => {
-            let unsigned = far_frames.saturating_sub(known.numbered);
-            let came = arrived.saturating_sub(known.came).saturating_sub(known.foreign);
-            (lost.saturating_add(unsigned.saturating_sub(came)), true)
-        }
-        None => (far_frames.saturating_sub(known.came), far_frames > 0),
-    };
     if let Some(rx) = &mut whole.result.rx {
-        // Where all of ours have numbers, whatever has none is others'.
-        let all = sum(far_came.iter().map(|rx| rx.totals.frames));
-        let foreign = if all_numbered { all.saturating_sub(ours(measures, known)) } else { known.foreign };
         let near_foreign = sum(near.iter().filter_map(|report| report.result.rx.as_ref()?.foreign_frames));
-        rx.foreign_frames = Some(foreign.saturating_add(near_foreign)).filter(|n| *n > 0);
+        // Whose sender is lost nobody knows.
+        let sender_lost = sends.iter().any(|(_, came)| came.report.is_err());
+        let foreign = far.foreign.saturating_add(near_foreign);
+        rx.foreign_frames = Some(foreign).filter(|n| *n > 0 && !sender_lost);
     }
     if silent {
         whole.result.loss = None;
+        // Of what a lost meter would have seen no stream has a loss.
+        if measures.iter().any(|(_, came)| came.report.is_err() || came.early) {
+            whole.streams.clear();
+        }
         return;
     }
     let near_loss: Vec<Loss> = near.iter().filter_map(|report| report.result.loss).collect();
-    let lost = far_lost.saturating_add(sum(near_loss.iter().map(|loss| loss.frames)));
+    let lost = far.lost.saturating_add(sum(near_loss.iter().map(|loss| loss.frames)));
     let frames = whole.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
-    let by_count_only = by_count || near_loss.iter().any(|loss| loss.by_count_only);
-    let unsigned = far_frames.saturating_sub(known.numbered);
-    let unsigned_frames = (by_count && known.numbered > 0 && unsigned > 0).then_some(unsigned);
+    let by_count_only = far.by_count || near_loss.iter().any(|loss| loss.by_count_only);
+    let unsigned = far.sent.saturating_sub(known.numbered);
+    let unsigned_frames = (far.by_count && known.numbered > 0 && unsigned > 0).then_some(unsigned);
     whole.result.loss = Some(Loss { by_count_only, unsigned_frames, ..Loss::of(lost, frames) });
 }
 
@@ -452,8 +497,16 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
     }
     clock.comparison_error_ns = error;
     whole.result.latency_ns = Distribution::of_all(delays);
+    let warned = meters.iter().flat_map(|report| report.warnings.iter());
+    let negative = warned.filter(|said| said.code == Code::LatencyUnknown).count() > 0;
+    let stepped = across.iter().any(|comparison| comparison.stepped);
     let why = match &whole.result.latency_ns {
-        _ if across.iter().any(|comparison| comparison.stepped) => Some((
+        _ if error.is_some() && negative => Some((
+            "some frames carry a time stamp of the receiver's future: the clocks are compared less well than delays need, and none is given"
+                .to_owned(),
+            "measure them there and back (`.round_trip`, with `netdyno reflect` at the far end)",
+        )),
+        _ if stepped => Some((
             "a clock was set while the job lasted, there or here: delays from one host to another are not measurable".to_owned(),
             "let PTP or NTP keep the clocks of all hosts",
         )),
@@ -470,6 +523,10 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
         }),
         None => None,
     };
+    if stepped {
+        whole.result.delay_variation = None;
+        whole.streams.iter_mut().for_each(|stream| stream.jitter_ns = None);
+    }
     if let Some(why) = why {
         whole.warnings.add(Code::LatencyUnknown, why);
         whole.result.latency_ns = None;
@@ -614,6 +671,11 @@ fn verdict(whole: &mut Report, all: &[One<'_>]) {
                 let said = format!("{} was lost: {why}; what it did is in no figure", came.name);
                 whole.result.verdict.fall_short(Code::AgentLost, said);
             }
+        }
+        if came.early && !only {
+            let said =
+                format!("{} ended measuring before the senders had done: loss is not known", came.name);
+            whole.result.verdict.fall_short(Code::AgentLost, said);
         }
         if let Some(why) = &came.unfetched {
             whole.result.verdict.fall_short(Code::FramesNotCaptured, format!("{}: {why}", came.name));

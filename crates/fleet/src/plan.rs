@@ -28,6 +28,8 @@ pub(crate) struct Part {
     /// Interfaces there by which frames leave, and where they are measured.
     pub sends_on: Vec<String>,
     pub measures_on: Vec<String>,
+    /// Of a sender the interfaces of `measured_at` where its frames are to arrive.
+    pub arrives_at: Vec<String>,
 }
 
 /// What for.
@@ -134,7 +136,7 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
             _ => (of(&["on", "between", "device"]), of(&["measure"])),
         };
         return Ok(Plan {
-            parts: vec![Part { agent, role, job: whole, sends_on, measures_on }],
+            parts: vec![Part { agent, role, job: whole, sends_on, measures_on, arrives_at: Vec::new() }],
             shared: false,
         });
     }
@@ -148,7 +150,30 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
         }
     };
     together(job)?;
-    Ok(Plan { parts: parts(&whole, links, agents), shared })
+    let disrupted: Vec<Disrupted> = places
+        .iter()
+        .filter(|at| at.setting.starts_with("yes_disrupt"))
+        .map(|at| (at.agent, at.interface.clone()))
+        .collect();
+    let parts = parts(&whole, links, (agents, &disrupted));
+    let senders = parts.iter().filter(|part| part.role != Role::Measures).count();
+    if senders > 1 && !matches!(job, Job::Send(_)) {
+        return Err(Unplanned::Together { setting: ".on", why: "captures are sent by one agent" });
+    }
+    let unmeasured = |part: &Part| {
+        matches!(part.role, Role::Sends { measured_at: None, .. }) && part.measures_on.is_empty()
+    };
+    if parts.iter().any(unmeasured) && parts.iter().any(|part| !part.measures_on.is_empty()) {
+        let why = "what one of the agents sends is measured nowhere: give each a `.measure`";
+        return Err(Unplanned::Together { setting: ".measure", why });
+    }
+    let captures = whole.get("meter").and_then(|meter| meter.get("capture")).is_some_and(Value::is_object);
+    let meters = parts.iter().filter(|part| !part.measures_on.is_empty()).count();
+    if captures && meters > 1 {
+        let why = "one file takes what arrives at one agent's interface: measure at one";
+        return Err(Unplanned::Together { setting: ".capture", why });
+    }
+    Ok(Plan { parts, shared })
 }
 
 fn nowhere(agents: &[Reach]) -> Unplanned {
@@ -161,6 +186,9 @@ fn place<'t>(text: &'t str, agents: &[Reach]) -> Option<(&'t str, usize)> {
     let (interface, name) = text.rsplit_once('@')?;
     Some((interface, agents.iter().position(|agent| agent.name.as_str() == name)?))
 }
+
+/// What may be disrupted, and at which agent.
+type Disrupted = (usize, String);
 
 /// All interfaces of the job; in the job they stand as they are called there then.
 fn places(job: &mut Value, agents: &[Reach]) -> Result<Vec<At>, Unplanned> {
@@ -237,7 +265,22 @@ fn together(job: &Job) -> Result<(), Unplanned> {
         Job::Replay(replay) => (replay.meter.check_content, false, replay.round_trip, replay.lab.is_some()),
         _ => (false, false, false, false),
     };
+    let captures = match job {
+        Job::Send(send) => send.meter.capture.as_ref(),
+        Job::Replay(replay) => replay.meter.capture.as_ref(),
+        _ => None,
+    };
+    let anew = captures.is_some_and(|capture| capture.rotate.is_some() || capture.rotate_size.is_some());
+    let from_stdin = match job {
+        Job::Send(send) => send.what == "-",
+        Job::Replay(replay) => replay.captures.iter().any(|path| path.as_os_str() == "-"),
+        _ => false,
+    };
     match () {
+        () if anew => {
+            refused(".capture", "a file that begins anew is not fetched from an agent: capture into one file")
+        }
+        () if from_stdin => refused(".what", "standard input is not sent to agents: name a file"),
         () if content => refused(
             ".meter.check_content",
             "who measures knows what was sent where both are one agent's alone",
@@ -256,10 +299,15 @@ fn together(job: &Job) -> Result<(), Unplanned> {
 type Ends = (Option<String>, Option<String>);
 
 /// The senders, each with the links that it has, and the meters of what is measured elsewhere.
-fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> Vec<Part> {
+fn parts(
+    whole: &Map<String, Value>,
+    links: &[spec::Link],
+    (agents, disrupted): (&[Reach], &[Disrupted]),
+) -> Vec<Part> {
     // What leaves one agent and is measured at one other is one job: its stamps are of that one's clock.
     let mut senders: BTreeMap<(usize, Option<usize>), Vec<Ends>> = BTreeMap::new();
     let mut meters: Vec<(usize, String)> = Vec::new();
+    let mut arrives: BTreeMap<(usize, Option<usize>), Vec<String>> = BTreeMap::new();
     let at = |text: &Option<String>| {
         let (interface, agent) = place(text.as_deref()?, agents)?;
         Some((interface.to_owned(), agent))
@@ -271,6 +319,7 @@ fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> 
             }
             (Some((on, from)), Some(meter)) => {
                 senders.entry((from, Some(meter.1))).or_default().push((Some(on), None));
+                arrives.entry((from, Some(meter.1))).or_default().push(meter.0.clone());
                 let (interface, agent) = meter;
                 if !meters.contains(&(agent, interface.clone())) {
                     meters.push((agent, interface));
@@ -287,15 +336,18 @@ fn parts(whole: &Map<String, Value>, links: &[spec::Link], agents: &[Reach]) -> 
     let sends = numbered.map(|(number, ((agent, measured_at), links))| {
         let own = links.iter().any(|(_, measure)| measure.is_some());
         let measured_at = measured_at.or(spare.filter(|_| !own));
-        sender(whole, agent, (number, measured_at), &links)
+        let mut part = sender(whole, (agent, disrupted), (number, measured_at), &links);
+        // Whose links name none may arrive at any of them.
+        part.arrives_at = arrives.get(&(agent, measured_at)).cloned().unwrap_or_default();
+        part
     });
     let sends: Vec<Part> = sends.collect();
-    meters.into_iter().map(|(agent, on)| meter(whole, agent, &on)).chain(sends).collect()
+    meters.into_iter().map(|(agent, on)| meter(whole, (agent, disrupted), &on)).chain(sends).collect()
 }
 
 fn sender(
     whole: &Map<String, Value>,
-    agent: usize,
+    (agent, disrupted): (usize, &[Disrupted]),
     (number, measured_at): (u32, Option<usize>),
     links: &[Ends],
 ) -> Part {
@@ -313,11 +365,12 @@ fn sender(
     }
     let of = |end: fn(&Ends) -> &Option<String>| links.iter().filter_map(|link| end(link).clone()).collect();
     let (sends_on, measures_on) = (of(|link| &link.0), of(|link| &link.1));
-    keep_disrupting(&mut job, &[&sends_on, &measures_on]);
-    Part { agent, role: Role::Sends { number, measured_at }, job, sends_on, measures_on }
+    keep_disrupting(&mut job, (agent, disrupted));
+    let role = Role::Sends { number, measured_at };
+    Part { agent, role, job, sends_on, measures_on, arrives_at: Vec::new() }
 }
 
-fn meter(whole: &Map<String, Value>, agent: usize, on: &str) -> Part {
+fn meter(whole: &Map<String, Value>, (agent, disrupted): (usize, &[Disrupted]), on: &str) -> Part {
     let asked = whole.get("meter").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut job = Map::new();
     job.insert("kind".to_owned(), "measure".into());
@@ -328,18 +381,19 @@ fn meter(whole: &Map<String, Value>, agent: usize, on: &str) -> Part {
     for name in ["how", "timestamps", "stream_histograms", "capture"] {
         job.extend(asked.get(name).map(|value| (name.to_owned(), value.clone())));
     }
-    job.extend(whole.get("yes_disrupt").map(|names| ("yes_disrupt".to_owned(), names.clone())));
     let measures_on = vec![on.to_owned()];
-    keep_disrupting(&mut job, &[&measures_on]);
-    Part { agent, role: Role::Measures, job, sends_on: Vec::new(), measures_on }
+    keep_disrupting(&mut job, (agent, disrupted));
+    let (role, sends_on) = (Role::Measures, Vec::new());
+    Part { agent, role, job, sends_on, measures_on, arrives_at: Vec::new() }
 }
 
 /// What may be disrupted is told who has it.
-fn keep_disrupting(job: &mut Map<String, Value>, used: &[&Vec<String>]) {
-    if let Some(Value::Array(names)) = job.get_mut("yes_disrupt") {
-        names.retain(|name| {
-            name.as_str().is_some_and(|name| used.iter().any(|used| used.iter().any(|own| own == name)))
-        });
+fn keep_disrupting(job: &mut Map<String, Value>, (agent, disrupted): (usize, &[Disrupted])) {
+    job.remove("yes_disrupt");
+    let own: Vec<Value> =
+        disrupted.iter().filter(|(at, _)| *at == agent).map(|(_, on)| on.clone().into()).collect();
+    if !own.is_empty() {
+        job.insert("yes_disrupt".to_owned(), own.into());
     }
 }
 
@@ -452,6 +506,14 @@ mod tests {
         says(
             "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0}]",
             &["rx0@a", "here="],
+        );
+        says(
+            "kind: replay, captures: [a], links: [{on: tx0@a, measure: rx0@b}, {on: tx0@c, measure: rx1@b}], sides: auto",
+            &["captures are sent by one agent"],
+        );
+        says(
+            "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}, {on: tx0@c, measure: rx1@b}], meter: {capture: {file: got.pcapng}}",
+            &["`.capture`", "measure at one"],
         );
         says("kind: bridge, between: [x@a, y@b]", &["`bridge`", "a and b"]);
         says(

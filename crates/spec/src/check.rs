@@ -315,11 +315,11 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
     let by = "`.round_trip`, `.resolve`, `.pattern: mesh` and `.engine: null`";
     own_lab(job.lab.as_ref(), &job.links, (elsewhere, by))?;
     metered(&job.meter, any, job.sign != Sign::Never)?;
-    ports("", &job.links, job.pattern)
+    ports("", &job.links, (job.pattern, job.share))
 }
 
 /// Several ports, and which of them send to which.
-fn ports(path: &str, links: &[Link], pattern: Pattern) -> Result<(), Contradiction> {
+fn ports(path: &str, links: &[Link], (pattern, shared): (Pattern, bool)) -> Result<(), Contradiction> {
     let mesh = pattern == Pattern::Mesh;
     let few = mesh && links.len() < 2;
     let more = "a mesh has two ports or more, of which each sends to every other: name another one, or leave out `.pattern: mesh`";
@@ -354,7 +354,7 @@ fn ports(path: &str, links: &[Link], pattern: Pattern) -> Result<(), Contradicti
                 ),
                 (
                     "measure",
-                    !mesh && measured > 0 && link.measure.is_none(),
+                    !mesh && !shared && measured > 0 && link.measure.is_none(),
                     &format!("all links are measured or none, and {counts}: say where its frames arrive"),
                 ),
                 ("measure", named_before(|link| &link.measure), &twice(&link.measure)),
@@ -519,7 +519,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
     )?;
     let mesh = bench.pattern == Pattern::Mesh;
     if mesh && bench.lab.is_none() {
-        ports("bench.", &bench.links, bench.pattern)?;
+        ports("bench.", &bench.links, (bench.pattern, false))?;
     }
     for (number, link) in bench.links.iter().enumerate().filter(|_| !mesh) {
         let path = format!("bench.links[{number}].");

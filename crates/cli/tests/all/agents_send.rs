@@ -157,6 +157,45 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
     got.sort();
     wanted.sort();
     assert_same_frames(&got, &wanted);
+    // Signed, each frame is counted by its number, whichever core of whichever agent sent it.
+    let words = [
+        "send",
+        WHAT,
+        "--on",
+        "tx0@a",
+        "--on",
+        "tx1@b",
+        "--measure",
+        "rx0@far",
+        "--measure",
+        "rx1@far",
+        "--share",
+        "--rate",
+        "2kpps",
+        "--count",
+        "1001",
+        "--cores",
+        "2",
+        "--json",
+        "--engine",
+        "packet",
+    ];
+    let result = run(&words, &agents).result();
+    let streams = result["streams"].as_array().expect("streams");
+    let counts = ["tx_frames", "rx_frames", "lost_frames"].map(|name| number(&streams[0][name]));
+    assert_eq!((streams.len(), counts), (1, [1001, 1001, 0]), "{}", result["streams"]);
+    assert!(result["result"]["rx"]["foreign_frames"].is_null(), "{}", result["result"]["rx"]);
+    // Each by itself, all of it: twice the frames, as two streams.
+    let words: Vec<&str> = words.into_iter().filter(|word| *word != "--share").collect();
+    let result = run(&words, &agents).result();
+    let streams = result["streams"].as_array().expect("streams");
+    let counts = streams.iter().map(|stream| (number(&stream["tx_frames"]), number(&stream["rx_frames"])));
+    assert_eq!(counts.collect::<Vec<_>>(), [(1001, 1001), (1001, 1001)], "{}", result["streams"]);
+    let names: Vec<&str> = streams.iter().filter_map(|stream| stream["name"].as_str()).collect();
+    assert!(names[0].ends_with(" by a") && names[1].ends_with(" by b"), "{names:?}");
+    // Two meters have no one file.
+    run(&[&words[..], &["--capture", "got.pcapng"]].concat(), &agents)
+        .refused(&["--capture", "measure at one"]);
 }
 
 #[test]
@@ -284,7 +323,9 @@ fn process(words: &[&str]) -> Option<String> {
 #[test]
 fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw() {
     let net = Net::new();
-    for (lost, signal, status) in [("far", "KILL", 1), ("near", "KILL", 2), ("far", "STOP", 1)] {
+    for (lost, signal, status) in
+        [("far", "KILL", 1), ("near", "KILL", 2), ("far", "STOP", 1), ("far", "TERM", 1)]
+    {
         let mark = net.file(&format!("{lost}-{signal}"));
         std::fs::create_dir(&mark).expect("a folder");
         let mut agents = both(&net);
@@ -320,7 +361,9 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
         if status == 1 {
             let result = ran.json();
             let agent = of(&result, lost);
-            assert!(agent["error"].is_string() && agent["report"].is_null(), "{agent}");
+            // One that ends in order tells what it saw until then, which is not all.
+            let told = signal == "TERM";
+            assert!(agent["error"].is_null() == told && agent["report"].is_null() != told, "{lost} {signal}");
             assert_eq!(result["result"]["verdict"]["codes"][0], "agent-lost", "{result}");
             assert!(result["result"]["loss"].is_null(), "of what nobody measured nothing is known");
             // A veth refuses live frames once no meter stands at its other end.

@@ -118,7 +118,8 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
     let mut report = passive::report("measure", &place, (count, duration));
     report.environment.meter = Some(run::mode(&meter));
-    report.warnings.extend(run::blind(&meter, &place).map(|said| Code::MeterBlind.says(said)));
+    let blind = run::blind(&meter, &place);
+    report.warnings.extend(blind.clone().map(|said| Code::MeterBlind.says(said)));
     let following = ends.wait(session, &mut report)?;
 
     let clock = run::WatchedClock::start(options.clock);
@@ -146,6 +147,9 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
         recorder.finish(&[(measured.totals.frames, measured.captured)], &mut report);
     }
     run::fill_measured(&mut report, &measured);
+    if let Some(rx) = &mut report.result.rx {
+        rx.blind_because = blind;
+    }
     run::judge::received::measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);

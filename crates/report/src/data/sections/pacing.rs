@@ -38,7 +38,7 @@ pub struct Pacing {
     /// How long after its time a frame left; a frame on time counts as 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness_ns: Option<Distribution>,
-    /// How late the first frame was: when the run really began, after its start.
+    /// How late the first frame was, of several sending threads the latest of their first ones: by then the run really had begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_frame_late_ns: Option<u64>,
     /// How late the last frame was: the drift over the whole run. Negative is early.
