@@ -636,6 +636,7 @@ def send(
     measure: _Names | None = None,
     links: Sequence[Mapping[str, str]] | None = None,
     plugin: str | Mapping[str, Any] | None = None,
+    share: bool | None = None,
     lab: bool | Mapping[str, Any] | None = None,
     lab_dut: Literal['bridge', 'router'] | None = None,
     lab_bottleneck: str | float | None = None,

@@ -4,17 +4,17 @@
 
 #[doc(inline)]
 pub use ::report::{
-    Achieved, Adjustment, Bucket, BufferPoint, Capture, CatchUp, Cause, Change, Choice, Cloned,
-    ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise, ClonedPlace,
-    ClonedSent, ClonedSessions, Code, Collection, Collector, Conversation, Core, Datagrams, DelayVariation,
-    Departures, Distribution, Endpoint, EndpointCounts, EndpointEnd, EndpointInterval, EndpointMemory,
-    EndpointSearch, EndpointSearchKind, EndpointStage, EndpointStream, EndpointTrial, EndpointVerdict,
-    Environment, Exact, Exported, Exporter, FlowKind, FlowProfile, Flows, HardwareStamps, HostCounter,
-    Impaired, Interface, InterfaceCounters, Interval, L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent,
-    Loss, Metering, NotTaken, Note, Opening, Pacing, Passage, PortResult, QueueCounters, Reflection,
-    Repeated, Report, RequestedRate, Resolved, Rx, RxInterface, Said, Sentence, Served, Severity,
-    SocketBufferFound, Source, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface,
-    UnderLoad, Verdict, Warnings, Witness, Words, Written,
+    Achieved, Adjustment, AgentClock, AgentPart, Bucket, BufferPoint, Capture, CatchUp, Cause, Change,
+    Choice, Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames,
+    ClonedNoise, ClonedPlace, ClonedSent, ClonedSessions, Code, Collection, Collector, Conversation, Core,
+    Datagrams, DelayVariation, Departures, Distribution, Endpoint, EndpointCounts, EndpointEnd,
+    EndpointInterval, EndpointMemory, EndpointSearch, EndpointSearchKind, EndpointStage, EndpointStream,
+    EndpointTrial, EndpointVerdict, Environment, Exact, Exported, Exporter, FlowKind, FlowProfile, Flows,
+    HardwareStamps, HostCounter, Impaired, Interface, InterfaceCounters, Interval, L1_OVERHEAD_BYTES,
+    LatencyClock, LinkChange, LinkEvent, Loss, Metering, NotTaken, Note, Opening, Pacing, Passage,
+    PortResult, QueueCounters, Reflection, Repeated, Report, RequestedRate, Resolved, Rx, RxInterface, Said,
+    Sentence, Served, Severity, SignedFrames, SocketBufferFound, Source, Stopped, Stream, Totals,
+    Transactions, TransactionsFound, Tx, TxInterface, UnderLoad, Verdict, Warnings, Witness, Words, Written,
 };
 
 #[doc(inline)]
