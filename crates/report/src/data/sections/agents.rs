@@ -22,13 +22,13 @@ pub struct AgentPart {
     /// How its clock stands to this host's; left out where it was lost before that was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<AgentClock>,
-    /// How long after the common start its first frame left, by its own clock. Left out where it sent none, or where nobody looked.
+    /// How long after the common start its first frame left, by its own clock. Left out where it sent none, or where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_late_ns: Option<u64>,
     /// Why it has no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it measured, as it told it; left out where it was lost.
+    /// Its own report; left out where it was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
@@ -40,7 +40,7 @@ pub struct AgentClock {
     pub offset_ns: i64,
     /// The truth is no further from that than this, over the whole job.
     pub error_ns: u64,
-    /// The least round trip of the exchanges that told so.
+    /// The least round trip of the exchanges of time stamps.
     pub round_trip_ns: u64,
     /// It is the same host's, by the number of its boot: then there is no error.
     pub same_host: bool,
