@@ -671,7 +671,13 @@ mod tests {
     use super::*;
 
     fn reached(offset_ns: i64, error_ns: u64, boot_id: &str) -> Reached {
-        let offset = Offset { offset_ns, error_ns, round_trip_ns: 2 * error_ns, at_ns: 0, exchanges: 20 };
+        let offset = Offset {
+            offset_ns,
+            error_ns,
+            round_trip_ns: error_ns.saturating_mul(2),
+            at_ns: 0,
+            exchanges: 20,
+        };
         Reached { offset, boot_id: boot_id.to_owned(), host: "h".to_owned() }
     }
 

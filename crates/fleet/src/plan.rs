@@ -64,7 +64,7 @@ pub enum Unplanned {
     },
     /// One is, and another one is not.
     #[error(
-        "`{setting}` {interface}: it is at no agent; write {interface}@{agent} (or start an agent on this host, too: here='netdyno agent --stdio --allow-interface {interface}')"
+        "`{setting}` {interface}: it is at no agent; write {interface}@{agent} (an interface of this host is at an agent, too: start one here, and name it)"
     )]
     Here {
         /// The setting.
@@ -505,7 +505,7 @@ mod tests {
         );
         says(
             "kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0}]",
-            &["rx0@a", "here="],
+            &["rx0@a", "start one here"],
         );
         says(
             "kind: replay, captures: [a], links: [{on: tx0@a, measure: rx0@b}, {on: tx0@c, measure: rx1@b}], sides: auto",

@@ -586,6 +586,10 @@ fn send(
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
     let busy_workers = idle.iter().filter(|idle| !**idle).count();
+    if let (0, engine::Begins::Held(hold)) = (busy_workers, &begins) {
+        // Who shares frames with others and has none is ready all the same.
+        hold.wait(user);
+    }
     let mut controls = Control::beginning(busy_workers, stop, begins);
     controls.iter_mut().for_each(|control| control.priority = priority);
     let parts = engines.iter_mut().zip(jobs.iter_mut()).zip(cpus).zip(&idle);

@@ -56,20 +56,20 @@ pub struct Reached {
 
 /// Agents that carry out a job: its interfaces are theirs.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Agents")]
 pub struct Elsewhere {
     #[arg(
         long = "agent",
         value_name = "NAME=COMMAND",
         hide_short_help = true,
+        help_heading = "Agents",
         long_help = "An agent on another machine, and the shell's command that reaches it: lab1='ssh lab1 netdyno agent --stdio --allow-interface eth1'. The job's interfaces are then at agents, eth1@lab1, and what leaves at one may be measured at another (docs/many-machines.md). May be given more than once"
     )]
     pub agent: Vec<Reach>,
     /// Take agents from this file, too (docs/many-machines.md).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Agents")]
     pub inventory: Option<PathBuf>,
     /// Wait so long for each answer of an agent, and for its command to begin; default: 10s.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true, help_heading = "Agents")]
     pub agents_timeout: Option<Duration>,
 }
 

@@ -121,11 +121,11 @@ impl Distribution {
         if parts.iter().any(|part| part.histogram.is_empty()) {
             return None;
         }
-        // Buckets of one kind of histogram have the same ends.
-        let mut sums: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        // Buckets of one kind of histogram begin at the same values; the last of each is cut at its greatest one.
+        let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         for bucket in parts.iter().flat_map(|part| &part.histogram) {
-            let sum = sums.entry((bucket.from, bucket.to)).or_default();
-            *sum = sum.saturating_add(bucket.count);
+            let (to, sum) = sums.entry(bucket.from).or_default();
+            (*to, *sum) = (bucket.to.max(*to), sum.saturating_add(bucket.count));
         }
         let sum: f64 = parts.iter().map(|part| part.mean * part.count as f64).sum();
         let exact = Exact {
@@ -133,7 +133,7 @@ impl Distribution {
             max: parts.drain(..).map(|part| part.max).max(),
             sum: None,
         };
-        let buckets = sums.into_iter().map(|((from, to), count)| Bucket { from, to, count });
+        let buckets = sums.into_iter().map(|(from, (to, count))| Bucket { from, to, count });
         let whole = Self::from_histogram(buckets, exact)?;
         Some(Self { mean: sum / whole.count as f64, ..whole })
     }

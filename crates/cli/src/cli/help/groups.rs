@@ -93,8 +93,9 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// The headings of options, in the order they are shown in; options of no heading come first.
-pub const ORDER: [&str; 10] =
-    ["Options", "Traffic", "Lab", "Search", "Rate", "Measure", "Limits", "Output", "Edits", "Expert"];
+pub const ORDER: [&str; 11] = [
+    "Options", "Traffic", "Lab", "Search", "Rate", "Measure", "Limits", "Output", "Agents", "Edits", "Expert",
+];
 
 /// What to read on, of each verb: pages of docs, then other verbs.
 const SEE: &[(&str, &str, &str)] = &[
