@@ -32,6 +32,16 @@ fn run(words: &[&str], agents: &[(&str, String)]) -> Ran {
     start(command(words, agents)).wait()
 }
 
+/// The result, of which counts are right however slow the machine is: that is all that it may fall short of.
+#[track_caller]
+fn counted(ran: &Ran) -> Value {
+    let result = ran.json();
+    let reasons = reasons(&result);
+    assert!(reasons.iter().all(|said| said.contains("the rate was not reached")), "{reasons:?}");
+    assert_eq!(ran.status, i32::from(!reasons.is_empty()), "{reasons:?}");
+    result
+}
+
 /// The sending host's agent and the receiving one's.
 fn both(net: &Net) -> [(&'static str, String); 2] {
     [
@@ -67,7 +77,7 @@ fn what_leaves_at_one_agent_is_measured_at_another() {
         "5000",
         "--json",
     ];
-    let result = run(&words, &both(&net)).result();
+    let result = counted(&run(&words, &both(&net)));
     let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
     assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (5_000, 5_000, 0), "{result}");
     assert!(left(&net, "tx0") >= 5_000);
@@ -134,7 +144,7 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
         "--meter",
         "packet",
     ];
-    let result = run(&words, &agents).result();
+    let result = counted(&run(&words, &agents));
     let shares = ["a", "b"].map(|name| number(&of(&result, name)["report"]["result"]["tx"]["frames"]));
     assert_eq!(shares, [501, 500], "{result}");
     assert_eq!(
@@ -180,14 +190,14 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
         "--engine",
         "packet",
     ];
-    let result = run(&words, &agents).result();
+    let result = counted(&run(&words, &agents));
     let streams = result["streams"].as_array().expect("streams");
     let counts = ["tx_frames", "rx_frames", "lost_frames"].map(|name| number(&streams[0][name]));
     assert_eq!((streams.len(), counts), (1, [1001, 1001, 0]), "{}", result["streams"]);
     assert!(result["result"]["rx"]["foreign_frames"].is_null(), "{}", result["result"]["rx"]);
     // Each by itself, all of it: twice the frames, as two streams.
     let words: Vec<&str> = words.into_iter().filter(|word| *word != "--share").collect();
-    let result = run(&words, &agents).result();
+    let result = counted(&run(&words, &agents));
     let streams = result["streams"].as_array().expect("streams");
     let counts = streams.iter().map(|stream| (number(&stream["tx_frames"]), number(&stream["rx_frames"])));
     assert_eq!(counts.collect::<Vec<_>>(), [(1001, 1001), (1001, 1001)], "{}", result["streams"]);
@@ -251,7 +261,7 @@ fn captures_go_to_an_agent_by_content_and_what_is_captured_comes_back() {
         &got,
         "--json",
     ];
-    let result = run(&words, &both(&net)).result();
+    let result = counted(&run(&words, &both(&net)));
     assert_eq!(number(&result["result"]["rx"]["frames"]), 300, "{result}");
     let back = net.file("back.pcap");
     net.run(format!("tcpdump -r {got} -w {back}")).ok();
@@ -440,7 +450,7 @@ fn a_clock_that_is_ahead_is_found_within_its_error_and_no_delay_is_negative() {
             "1000",
             "--json",
         ];
-        let result = run(&words, &agents).result();
+        let result = counted(&run(&words, &agents));
         let clock = &of(&result, "near")["clock"];
         let found = clock["offset_ns"].as_i64().expect("an offset");
         assert!(found.abs_diff(sign * ahead) <= number(&clock["error_ns"]), "{clock}");
@@ -504,7 +514,7 @@ fn agents_are_reached_by_a_real_ssh() {
         "2000",
         "--json",
     ];
-    let result = run(&words, &agents).result();
+    let result = counted(&run(&words, &agents));
     let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
     assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (2_000, 2_000, 0));
     assert!(number(&of(&result, "far")["clock"]["round_trip_ns"]) > 0);
