@@ -42,6 +42,7 @@ class _Model:
     """The classes of one schema."""
 
     def __init__(self, schema: dict[str, Any], root: str) -> None:
+        self.root = root
         self.defs: dict[str, Any] = dict(schema["$defs"])
         self.defs[root] = {key: schema[key] for key in ("description", "properties", "required") if key in schema}
         self.classes = {name for name, of in self.defs.items() if self.members(of)}
@@ -66,7 +67,8 @@ class _Model:
             written, becomes, _ = self.kind(others[0]) if len(others) == 1 else ("Any", "", True)
             return written, becomes, True
         if "$ref" in member:
-            name = member["$ref"].rsplit("/", 1)[1]
+            # What holds another one of the whole names it so.
+            name = self.root if member["$ref"] == "#" else member["$ref"].rsplit("/", 1)[1]
             return (name, name, False) if name in self.classes else self.plain(self.defs[name])
         return self.plain(member)
 

@@ -12,6 +12,8 @@ from ._record import Percentiles, Record, Rows
 __all__ = [
     "Achieved",
     "Adjustment",
+    "AgentClock",
+    "AgentPart",
     "Bounds",
     "Bucket",
     "BufferPoint",
@@ -89,6 +91,7 @@ __all__ = [
     "RxInterface",
     "SearchResult",
     "Served",
+    "SignedFrames",
     "SizeResult",
     "SocketBufferFound",
     "Source",
@@ -116,6 +119,8 @@ class Achieved(Record):
 
     adjustments: Rows[Adjustment]
     """What was changed by hand while the run lasted (`--tui`), in order."""
+    agents: Rows[AgentPart]
+    """What each agent did, where several carried out the job; what stands beside it is of all of them."""
     arrival_gap_ns: Distribution | None
     """Time from one arrival to the next, by receive queue."""
     capture: Capture | None
@@ -176,6 +181,7 @@ class Achieved(Record):
 
     _MEMBERS = {
         "adjustments": ("*Adjustment", ()),
+        "agents": ("*AgentPart", ()),
         "arrival_gap_ns": ("Distribution", None),
         "capture": ("Capture", None),
         "cloned": ("Cloned", None),
@@ -221,6 +227,59 @@ class Adjustment(Record):
         "at_ns": ("", None),
         "change": ("", None),
         "rate_ratio": ("", None),
+    }
+
+
+class AgentClock(Record):
+    """How the clock (CLOCK_TAI) of an agent's host stands to that of the host where the job was asked for."""
+
+    error_ns: int
+    """The truth is no further from that than this, over the whole job."""
+    offset_ns: int
+    """How far it is ahead, in nanoseconds; below zero if it is behind."""
+    round_trip_ns: int
+    """The least round trip of the exchanges of time stamps."""
+    same_host: bool
+    """It is the same host's, by the number of its boot: then there is no error."""
+
+    _MEMBERS = {
+        "error_ns": ("", None),
+        "offset_ns": ("", None),
+        "round_trip_ns": ("", None),
+        "same_host": ("", None),
+    }
+
+
+class AgentPart(Record):
+    """What one agent did."""
+
+    began_late_ns: int | None
+    """How long after the common start its first frame left, by its own clock. Left out where it sent none, or where that was
+    not measured."""
+    clock: AgentClock | None
+    """How its clock stands to this host's; left out where it was lost before that was known."""
+    error: str | None
+    """Why it has no report."""
+    host: str | None
+    """Name of its host."""
+    measures_on: tuple[str, ...]
+    """Where frames were measured: interfaces there."""
+    name: str
+    """What it is called."""
+    report: ReportData | None
+    """Its own report; left out where it was lost."""
+    sends_on: tuple[str, ...]
+    """Where its frames left: interfaces there."""
+
+    _MEMBERS = {
+        "began_late_ns": ("", None),
+        "clock": ("AgentClock", None),
+        "error": ("", None),
+        "host": ("", None),
+        "measures_on": ("*", ()),
+        "name": ("", None),
+        "report": ("ReportData", None),
+        "sends_on": ("*", ()),
     }
 
 
@@ -2371,6 +2430,9 @@ class LatencyClock(Record):
 
     arrivals: str | None
     """Who timed the arrivals: `hardware` or `software`."""
+    comparison_error_ns: int | None
+    """The most by which delays may be wrong because the clocks of both hosts are compared by exchanges of time stamps, which
+    take time; 0: it is one host."""
     estimated_error_ns: int | None
     """Estimated error of the clock (adjtimex(2): esterror)."""
     hardware: HardwareStamps | None
@@ -2387,6 +2449,7 @@ class LatencyClock(Record):
 
     _MEMBERS = {
         "arrivals": ("", None),
+        "comparison_error_ns": ("", None),
         "estimated_error_ns": ("", None),
         "hardware": ("HardwareStamps", None),
         "max_error_ns": ("", None),
@@ -2660,6 +2723,9 @@ class Pacing(Record):
     """Frames that left or arrived directly after the one before although the schedule left a gap, over all."""
     catch_up: CatchUp | None
     """What happened after the sender was held up."""
+    first_frame_late_ns: int | None
+    """How late the first frame was, of several sending threads the latest of their first ones: by then the run really had
+    begun."""
     gap_error_ns: Distribution | None
     """How far a gap between two frames was from the scheduled one, without sign."""
     last_frame_late_ns: int | None
@@ -2684,6 +2750,7 @@ class Pacing(Record):
     _MEMBERS = {
         "back_to_back_ratio": ("", None),
         "catch_up": ("CatchUp", None),
+        "first_frame_late_ns": ("", None),
         "gap_error_ns": ("Distribution", None),
         "last_frame_late_ns": ("", None),
         "late_frames": ("", None),
@@ -3107,6 +3174,26 @@ class Served(Record):
         "bytes": ("", None),
         "refused_connections": ("", None),
         "tests": ("", None),
+    }
+
+
+class SignedFrames(Record):
+    """What was sent under one number of signatures."""
+
+    frames: int | None
+    """How many; left out where frames were refused, because it is not known of which stream these were."""
+    name: str | None
+    """What the scenario calls that."""
+    number: int
+    """The number."""
+    stream: int
+    """The stream that it is of, or the part of a stream that one core sent."""
+
+    _MEMBERS = {
+        "frames": ("", None),
+        "name": ("", None),
+        "number": ("", None),
+        "stream": ("", None),
     }
 
 
@@ -3708,6 +3795,8 @@ class Tx(Record):
     """Sends repeated because the socket's buffer was full."""
     retried_enobufs: int
     """Sends repeated because the device's queue was full."""
+    signed: Rows[SignedFrames]
+    """Frames that were sent of each number in signatures, where others measure them (a part of a job on several hosts)."""
     truncated: int
     """Frames sent shorter than they should have been (snap length below the frame's length)."""
     unconfirmed_frames: int | None
@@ -3731,6 +3820,7 @@ class Tx(Record):
         "interfaces": ("*TxInterface", ()),
         "retried_eagain": ("", 0),
         "retried_enobufs": ("", 0),
+        "signed": ("*SignedFrames", ()),
         "truncated": ("", 0),
         "unconfirmed_frames": ("", None),
     }
@@ -3879,6 +3969,8 @@ class Written(Record):
 _CLASSES: dict[str, type[Record]] = {
     "Achieved": Achieved,
     "Adjustment": Adjustment,
+    "AgentClock": AgentClock,
+    "AgentPart": AgentPart,
     "Bounds": Bounds,
     "Bucket": Bucket,
     "BufferPoint": BufferPoint,
@@ -3956,6 +4048,7 @@ _CLASSES: dict[str, type[Record]] = {
     "RxInterface": RxInterface,
     "SearchResult": SearchResult,
     "Served": Served,
+    "SignedFrames": SignedFrames,
     "SizeResult": SizeResult,
     "SocketBufferFound": SocketBufferFound,
     "Source": Source,
