@@ -12,14 +12,19 @@ use serde_json::{Value, json};
 /// What does not change while the agent runs.
 pub(crate) fn host() -> Host {
     let name = rustix::system::uname();
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Host {
         name: name.nodename().to_string_lossy().into_owned(),
         kernel: name.release().to_string_lossy().into_owned(),
         architecture: std::env::consts::ARCH.into(),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        boot_id: boot_id.trim().to_owned(),
+        boot_id: boot_id(),
     }
+}
+
+/// The number of this host's boot; empty where the kernel does not say it.
+pub fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
 }
 
 /// Its clock, its interfaces, and what `netdyno doctor` finds.

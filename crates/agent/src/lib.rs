@@ -27,6 +27,7 @@ mod run;
 mod schema;
 
 pub use grants::{BadGrant, Grants};
+pub use host::boot_id;
 pub use input::{Came, Input};
 pub use message::{
     Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault,

@@ -8,15 +8,10 @@ use crate::reach::Reach;
 use agent::{Host, May};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// The layout's name and version.
 pub const SCHEMA: &str = "netdyno.agents/1";
 
-/// Exchanges of time stamps with each agent,
-const EXCHANGES: usize = 20;
-/// or as many as fit into this.
-const EXCHANGES_WITHIN: Duration = Duration::from_secs(1);
 /// Where nobody says which interfaces are of interest, so many of those that are granted are looked at closely.
 const LOOKED_AT: usize = 8;
 /// Of an agent's thread. Lines are on the heap; what is nested as deep as may be (127 levels) is read by as many calls within each other.
@@ -259,7 +254,7 @@ fn look(reach: &Reach, (diagnosis, patience): (bool, &Patience), entry: &mut Ent
     entry.clock = Some(told.clock);
     entry.interfaces = told.interfaces.into_iter().map(|told| of_interface(told, diagnoses.next())).collect();
     entry.findings = told.diagnosis.map(|diagnosis| diagnosis.findings).unwrap_or_default();
-    entry.offset = Some(client.offset(EXCHANGES, EXCHANGES_WITHIN)?);
+    entry.offset = Some(client.compared()?);
     Ok(())
 }
 

@@ -36,6 +36,10 @@ pub(crate) const LINE_BYTES: usize = 1 << 20;
 const MEMORY: usize = 16;
 /// Of what a command writes to standard error so many bytes are kept, the last.
 const SAID_BYTES: usize = 4096;
+/// Exchanges of time stamps, each time that clocks are compared,
+const EXCHANGES: usize = 20;
+/// or as many as fit into this.
+const EXCHANGES_WITHIN: Duration = Duration::from_secs(1);
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 /// A command whose output was closed has so long to end.
@@ -255,6 +259,14 @@ impl Client {
     /// The agent is gone, silent, or does not grant one of the interfaces.
     pub fn host<R: DeserializeOwned>(&mut self, interfaces: &[String], diagnosis: bool) -> Result<R, Lost> {
         self.call("host", &AskHost { interfaces: interfaces.to_vec(), diagnosis })
+    }
+
+    /// How far its clock is ahead of this host's, by as many exchanges as are made whenever clocks are compared.
+    ///
+    /// # Errors
+    /// As of [`Client::offset`].
+    pub(crate) fn compared(&mut self) -> Result<Offset, Lost> {
+        self.offset(EXCHANGES, EXCHANGES_WITHIN)
     }
 
     /// How far its clock is ahead of this host's, by so many exchanges, or by as many as fit into `within` once there are a few.

@@ -14,7 +14,7 @@ use crate::files::FileLost;
 use crate::lost::Lost;
 use crate::merge::{self, Came};
 use crate::offset::Offset;
-use crate::plan::{Part, Plan, Role, Unplanned, plan};
+use crate::plan::{Part, Plan, Role, Unplanned, at_agent, plan};
 use crate::reach::Reach;
 use crate::run::Told;
 use agent::{Among, JobStart};
@@ -30,9 +30,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Exchanges of time stamps, each time that clocks are compared.
-const EXCHANGES: usize = 20;
-const EXCHANGES_WITHIN: Duration = Duration::from_secs(1);
 /// From when all are ready to the start, at least.
 const LEAD: Duration = Duration::from_secs(1);
 /// And so many of the worst round trips.
@@ -163,7 +160,7 @@ struct Joint<'a> {
     answer: Duration,
     kind: &'static str,
     /// Of this host.
-    boot_id: Option<String>,
+    boot_id: String,
     course: Course,
     latest: Mutex<BTreeMap<usize, Value>>,
 }
@@ -196,9 +193,7 @@ pub fn carry_out(
         session,
         answer,
         kind: job.kind(),
-        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .ok()
-            .map(|id| id.trim().to_owned()),
+        boot_id: agent::boot_id(),
         course: Course::default(),
         latest: Mutex::default(),
     };
@@ -302,11 +297,8 @@ impl Joint<'_> {
     /// Tells whoever looks on how all of it stands.
     fn show(&self, over: &AtomicBool) {
         let names = |of: fn(&Part) -> &Vec<String>| {
-            let each = self.plan.parts.iter().flat_map(|part| {
-                let name = self.name(part);
-                of(part).iter().map(move |interface| format!("{interface}@{name}"))
-            });
-            let all: Vec<String> = each.collect();
+            let all: Vec<String> =
+                self.plan.parts.iter().flat_map(|part| at_agent(of(part), &self.name(part))).collect();
             (!all.is_empty()).then(|| all.join(", "))
         };
         let title = Arc::new(Title {
@@ -358,10 +350,10 @@ impl Joint<'_> {
         // Until it begins, a signal ends all waiting; from then on the run is stopped in order.
         let patience = Patience { answer: self.answer, stop: Arc::clone(stop) };
         let (mut client, welcome) = Client::reach(reach, patience)?;
-        let offset = client.offset(EXCHANGES, EXCHANGES_WITHIN)?;
+        let offset = client.compared()?;
         let host = welcome.host;
         outcome.host = Some(report::units::printable(&host.name));
-        outcome.is_here = self.boot_id.as_deref() == Some(&*host.boot_id) && offset.may_be(0);
+        outcome.is_here = !self.boot_id.is_empty() && self.boot_id == host.boot_id && offset.may_be(0);
         outcome.offsets.push(offset);
         let own = Reached { offset, boot_id: host.boot_id, host: host.name };
         // Files may take long: nobody holds an interface meanwhile.
@@ -391,7 +383,7 @@ impl Joint<'_> {
         let mut tell = |told: Told| self.tell(number, &name, told);
         if part.role != Role::Whole {
             client.await_ready(&started.run, stop, &mut tell)?;
-            let offset = client.offset(EXCHANGES, EXCHANGES_WITHIN)?;
+            let offset = client.compared()?;
             outcome.offsets.push(offset);
             // This host's own clock is known without any error.
             let ahead = if outcome.is_here { 0 } else { offset.offset_ns };
@@ -401,7 +393,7 @@ impl Joint<'_> {
         let ends = if part.role == Role::Measures { &self.course.over } else { stop };
         let report = client.wait(&started.run, ends, &mut tell)?;
         outcome.early = part.role == Role::Measures && !self.course.over.load(Relaxed);
-        outcome.offsets.extend(client.offset(EXCHANGES, EXCHANGES_WITHIN).ok());
+        outcome.offsets.extend(client.compared().ok());
         outcome.unfetched = self.fetch(&mut client, &started.run, part);
         read_report(report)
     }

@@ -6,7 +6,7 @@
 use crate::grid;
 use crate::joint::NotDone;
 use crate::offset::Offset;
-use crate::plan::{Part, Plan, Role};
+use crate::plan::{Part, Plan, Role, at_agent};
 use report::{
     AgentClock, AgentPart, CatchUp, Code, Distribution, Flows, Interval, LatencyClock, Loss, Pacing, Report,
     Rx, RxInterface, SignedFrames, Stream, Totals, Tx, TxInterface, Verdict, units,
@@ -128,8 +128,7 @@ fn sent(whole: &mut Report, sends: &[One<'_>]) {
     if let [(_, report, tx)] = &told[..]
         && sends.len() == 1
     {
-        let signed = tx.signed.clone();
-        whole.result.tx = Some(Tx { signed, ..Tx::clone(tx) });
+        whole.result.tx = Some(Tx::clone(tx));
         whole.result.pacing = report.result.pacing.clone();
         whole.result.flows = report.result.flows;
         whole.result.frame_sizes = report.result.frame_sizes.clone();
@@ -143,7 +142,7 @@ fn sent(whole: &mut Report, sends: &[One<'_>]) {
     engines.sort_unstable();
     engines.dedup();
     let row = |(one, report, tx): &(&One<'_>, &Report, &Tx)| TxInterface {
-        interface: at(&one.0.sends_on, &one.1.name),
+        interface: at_agent(&one.0.sends_on, &one.1.name).join(", "),
         frames: tx.totals.frames,
         bytes: tx.totals.bytes,
         failed: tx.failed,
@@ -202,11 +201,6 @@ fn pacing(kept: &[&Pacing]) -> Pacing {
     }
 }
 
-fn at(interfaces: &[String], agent: &str) -> String {
-    let named: Vec<String> = interfaces.iter().map(|interface| format!("{interface}@{agent}")).collect();
-    named.join(", ")
-}
-
 fn received(whole: &mut Report, meters: &[&Report], measures: &[One<'_>]) {
     let told: Vec<&Rx> = meters.iter().filter_map(|report| report.result.rx.as_ref()).collect();
     let of = |f: fn(&Rx) -> u64| sum(told.iter().map(|rx| f(rx)));
@@ -217,7 +211,7 @@ fn received(whole: &mut Report, meters: &[&Report], measures: &[One<'_>]) {
     let span = told.iter().map(|rx| rx.totals.duration_ns).max().unwrap_or(0);
     let row = |(part, came): &One<'_>| {
         let rx = came.report.as_ref().ok()?.result.rx.as_ref()?;
-        let interface = at(&part.measures_on, &came.name);
+        let interface = at_agent(&part.measures_on, &came.name).join(", ");
         Some(RxInterface { interface, from: String::new(), frames: rx.totals.frames, bytes: rx.totals.bytes })
     };
     let rows: Vec<RxInterface> = measures.iter().filter_map(row).collect();
@@ -257,6 +251,8 @@ struct Known {
     /// Frames that were sent with numbers, to be measured at another agent, and those of them that came.
     numbered: u64,
     came: u64,
+    /// The same with copies.
+    ours: u64,
     /// Lost ones by the numbers; `None`: of some numbers it is not known how many were sent.
     lost: Option<u64>,
     /// Of numbers that nobody sent.
@@ -305,6 +301,7 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
                 known.foreign = known.foreign.saturating_add(stream.rx_frames);
                 continue;
             };
+            known.ours = known.ours.saturating_add(stream.rx_frames);
             let distinct = stream.rx_frames.saturating_sub(stream.duplicated_frames);
             let sum = arrived.entry(stream.stream).or_default();
             *sum = sum.saturating_add(distinct);
@@ -435,7 +432,7 @@ impl Far {
             None => (sent.saturating_sub(arrived.saturating_sub(known.foreign)), sent > 0),
         };
         // Where all of ours have numbers, whatever has none is others'.
-        let foreign = if by_count { known.foreign } else { all.saturating_sub(ours(measures, known)) };
+        let foreign = if by_count { known.foreign } else { all.saturating_sub(known.ours) };
         Far { sent, lost, by_count, foreign }
     }
 }
@@ -467,13 +464,6 @@ fn loss(whole: &mut Report, (sends, measures): (&[One<'_>], &[One<'_>]), known: 
     let unsigned = far.sent.saturating_sub(known.numbered);
     let unsigned_frames = (far.by_count && known.numbered > 0 && unsigned > 0).then_some(unsigned);
     whole.result.loss = Some(Loss { by_count_only, unsigned_frames, ..Loss::of(lost, frames) });
-}
-
-/// Frames that came of numbers that were sent, copies among them.
-fn ours(measures: &[One<'_>], known: Known) -> u64 {
-    let told = measures.iter().filter_map(|(_, came)| came.report.as_ref().ok());
-    let numbered = sum(told.flat_map(|report| &report.streams).map(|stream| stream.rx_frames));
-    numbered.saturating_sub(known.foreign)
 }
 
 /// Delays of all, unless the clocks of both ends are compared too coarsely for them.
@@ -601,7 +591,7 @@ fn environment(whole: &mut Report, all: &[One<'_>]) {
         .collect();
     whole.environment.meter = told().find_map(|(_, report)| report.environment.meter.clone());
     let named = |of: fn(&Part) -> &Vec<String>| {
-        all.iter().flat_map(move |(part, came)| of(part).iter().map(move |on| format!("{on}@{}", came.name)))
+        all.iter().flat_map(move |(part, came)| at_agent(of(part), &came.name))
     };
     whole.resolved.interfaces = named(|part| &part.sends_on).chain(named(|part| &part.measures_on)).collect();
     whole.result.counters = told()

@@ -124,7 +124,7 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
     let mut all: Vec<usize> = places.iter().map(|at| at.agent).collect();
     all.sort_unstable();
     all.dedup();
-    let Value::Object(whole) = value else { return Err(nowhere(agents)) };
+    let Value::Object(whole) = value else { return Err(nowhere("eth1", agents)) };
     if let [agent] = all[..] {
         let role = Role::Whole;
         let of = |ends: &[&str]| -> Vec<String> {
@@ -176,9 +176,9 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
     Ok(Plan { parts, shared })
 }
 
-fn nowhere(agents: &[Reach]) -> Unplanned {
+fn nowhere(interface: &str, agents: &[Reach]) -> Unplanned {
     let agent = agents.first().map_or("lab1", |agent| agent.name.as_str());
-    Unplanned::Nowhere { example: format!("eth1@{agent}") }
+    Unplanned::Nowhere { example: format!("{interface}@{agent}") }
 }
 
 /// Where `text` is.
@@ -228,12 +228,9 @@ fn not_at(job: &mut Value, agents: &[Reach]) -> Unplanned {
     match closest {
         Some((setting, text)) => match text.rsplit_once('@') {
             Some((_, name)) => unknown(setting, &text, name, agents),
-            None => {
-                let agent = agents.first().map_or("lab1", |agent| agent.name.as_str());
-                Unplanned::Nowhere { example: format!("{text}@{agent}") }
-            }
+            None => nowhere(&text, agents),
         },
-        None => nowhere(agents),
+        None => nowhere("eth1", agents),
     }
 }
 
@@ -247,6 +244,11 @@ fn unknown(setting: String, text: &str, name: &str, agents: &[Reach]) -> Unplann
     }
 }
 
+/// Interfaces as they are named where the job was asked for.
+pub(crate) fn at_agent(interfaces: &[String], agent: &str) -> Vec<String> {
+    interfaces.iter().map(|interface| format!("{interface}@{agent}")).collect()
+}
+
 /// As a client knows how to word it: of a list of links the end alone.
 fn dotted(setting: &str) -> String {
     format!(".{}", setting.rsplit('.').next().unwrap_or(setting))
@@ -255,22 +257,17 @@ fn dotted(setting: &str) -> String {
 /// Refuses what takes sender and meter in one place.
 fn together(job: &Job) -> Result<(), Unplanned> {
     let refused = |setting, why| Err(Unplanned::Together { setting, why });
-    let (content, mesh, trip, lab) = match job {
-        Job::Send(send) => (
-            send.meter.check_content,
-            send.pattern == spec::Pattern::Mesh,
-            send.round_trip,
-            send.lab.is_some(),
-        ),
-        Job::Replay(replay) => (replay.meter.check_content, false, replay.round_trip, replay.lab.is_some()),
-        _ => (false, false, false, false),
+    let (meter, mesh, trip, lab) = match job {
+        Job::Send(send) => {
+            (&send.meter, send.pattern == spec::Pattern::Mesh, send.round_trip, send.lab.is_some())
+        }
+        Job::Replay(replay) => (&replay.meter, false, replay.round_trip, replay.lab.is_some()),
+        _ => return Ok(()),
     };
-    let captures = match job {
-        Job::Send(send) => send.meter.capture.as_ref(),
-        Job::Replay(replay) => replay.meter.capture.as_ref(),
-        _ => None,
-    };
-    let anew = captures.is_some_and(|capture| capture.rotate.is_some() || capture.rotate_size.is_some());
+    let anew = meter
+        .capture
+        .as_ref()
+        .is_some_and(|capture| capture.rotate.is_some() || capture.rotate_size.is_some());
     let from_stdin = match job {
         Job::Send(send) => send.what == "-",
         Job::Replay(replay) => replay.captures.iter().any(|path| path.as_os_str() == "-"),
@@ -281,7 +278,7 @@ fn together(job: &Job) -> Result<(), Unplanned> {
             refused(".capture", "a file that begins anew is not fetched from an agent: capture into one file")
         }
         () if from_stdin => refused(".what", "standard input is not sent to agents: name a file"),
-        () if content => refused(
+        () if meter.check_content => refused(
             ".meter.check_content",
             "who measures knows what was sent where both are one agent's alone",
         ),

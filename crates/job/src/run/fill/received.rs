@@ -1,6 +1,6 @@
 //! What arrived of what a run sent, and what did not: streams, losses, gaps.
 
-use engine::{Job, pacer};
+use engine::{Job, Share, pacer};
 use report::{Distribution, Loss, Report, RxInterface, Stream, Totals};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -126,15 +126,25 @@ pub fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64
             Some(_) if !sent_whole(run) => {}
             // There, too; only of those that are to come back each that was numbered is accounted for.
             None if !sent_whole(run) && !run.setup.round_trip => {}
-            Some(program) => signed.extend(program.signed_among(share.counters.frames)),
+            Some(_) => signed.extend(numbered(job, share)),
             None if measured.totals.signed > 0 || run.setup.round_trip => {
-                let numbered = job.source.seen().map_or([0; 2], |seen| seen.signed);
-                signed.extend(job.source.facts().streams.into_iter().zip(numbered));
+                signed.extend(numbered(job, share));
             }
             None => {}
         }
     }
     signed
+}
+
+/// What a worker sent of each number in signatures, refused frames not looked at.
+pub fn numbered(job: &Job, share: &Share) -> Vec<(u32, u64)> {
+    match job.source.program() {
+        Some(program) => program.signed_among(share.counters.frames),
+        None => {
+            let numbered = job.source.seen().map_or([0; 2], |seen| seen.signed);
+            job.source.facts().streams.into_iter().zip(numbered).collect()
+        }
+    }
 }
 
 /// The streams as the user wrote them: what workers sent under numbers of their own is added up.

@@ -4,7 +4,6 @@ use engine::pacer::MOST_BURST;
 use engine::{LATE_NS, Sent};
 use port::tx::TxCounters;
 use report::{CatchUp, Core, Distribution, Flows, Pacing, Report, SignedFrames, Totals, Tx, TxInterface};
-use std::collections::BTreeMap;
 use traffic::{Executor, Program, Rate, Schedule};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
@@ -12,7 +11,7 @@ use wire::layers::Layers;
 
 use crate::place::Place;
 use crate::run::fill::due::{Due, due_not_sent};
-use crate::run::fill::received::sent_whole;
+use crate::run::fill::received::{numbered, sent_whole};
 use crate::run::fill::{Outcome, sent_by};
 use crate::run::{Setup, background, ports};
 
@@ -101,14 +100,7 @@ fn signed(run: &Outcome<'_>, parts: u32) -> Vec<SignedFrames> {
     let of_one = (run.setup.workers_of_a_stream().max(1) as u32).saturating_mul(parts.max(1));
     let mut streams = Vec::new();
     for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
-        let counted: BTreeMap<u32, u64> = match job.source.program() {
-            Some(program) => program.signed_among(share.counters.frames).into_iter().collect(),
-            None => {
-                let numbered = job.source.seen().map_or([0; 2], |seen| seen.signed);
-                job.source.facts().streams.into_iter().zip(numbered).collect()
-            }
-        };
-        for (number, frames) in counted {
+        for (number, frames) in numbered(job, share) {
             let of = |program: &Program| {
                 Some(program.streams.iter().find(|s| s.signature == Some(number))?.name.clone())
             };
