@@ -17,7 +17,7 @@ use crate::offset::Offset;
 use crate::plan::{Part, Plan, Role, Unplanned, at_agent, plan};
 use crate::reach::Reach;
 use crate::run::Told;
-use agent::{Among, JobStart};
+use agent::{Among, FaultKind, JobStart};
 use report::{Code, Note, Report};
 use serde_json::Value;
 use snapshot::{Count, ManualControl, Snapshot, Title};
@@ -241,9 +241,9 @@ impl Joint<'_> {
 
     /// What came of all parts, or the error of the one that ended all.
     fn settled(&self, outcomes: Vec<Outcome>) -> Result<Vec<Came>, NotDone> {
-        let began = self.course.lock().start.is_some() && !self.course.lock().failed;
-        let whole = matches!(self.plan.parts.first().map(|part| part.role), Some(Role::Whole));
-        if !began && !whole || whole && outcomes.iter().all(|outcome| outcome.result.is_err()) {
+        // Who was refused has sent nothing, whenever the agent looked at it.
+        let has_begun = |outcome: &Outcome| outcome.began && !outcome.is_refused();
+        if !outcomes.iter().any(has_begun) {
             return Err(self.first_error(outcomes));
         }
         let sends = |part: &Part| !matches!(part.role, Role::Measures);
@@ -389,6 +389,7 @@ impl Joint<'_> {
             let ahead = if outcome.is_here { 0 } else { offset.offset_ns };
             self.begin(number, &mut client, &started.run, (offset, ahead))?;
         }
+        outcome.began = true;
         client.is_stopped_in_order();
         let ends = if part.role == Role::Measures { &self.course.over } else { stop };
         let report = client.wait(&started.run, ends, &mut tell)?;
@@ -576,6 +577,8 @@ struct Outcome {
     unfetched: Option<String>,
     /// It measured, and ended before the senders had done.
     early: bool,
+    /// It was told to begin: from then on frames may have left.
+    began: bool,
     result: Result<Report, Failed>,
 }
 
@@ -589,8 +592,18 @@ impl Outcome {
             stamps_ahead_ns: 0,
             unfetched: None,
             early: false,
+            began: false,
             result: Err(failed),
         }
+    }
+
+    /// The agent says that it could not be done as it was asked for.
+    fn is_refused(&self) -> bool {
+        let kind = match &self.result {
+            Err(Failed::There(Lost::Refused(fault))) => fault.data.kind,
+            _ => return false,
+        };
+        matches!(kind, FaultKind::Usage | FaultKind::Refused | FaultKind::Permission | FaultKind::Late)
     }
 }
 

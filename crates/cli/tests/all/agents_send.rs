@@ -389,6 +389,18 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
         }
         eventually("nothing is left", || process(&[&mark]).is_none());
     }
+    // Of a job that one agent alone carries out nobody knows any more either: it is not said that nothing was sent.
+    let mark = net.file("whole");
+    std::fs::create_dir(&mark).expect("a folder");
+    let near = agent(&net.lab.sender.namespace, &format!("--allow-interface tx0 --folder {mark}"));
+    let before = left(&net, "tx0");
+    let words =
+        ["send", WHAT, "--on", "tx0@near", "--rate", "1kpps", "--duration", "60s", "--engine", "packet"];
+    let running = start(command(&words, &[("near", near)]));
+    eventually("frames leave", || left(&net, "tx0") > before + 100);
+    net.run(format!("kill -KILL {}", process(&[&mark]).expect("an agent"))).ok();
+    let ran = running.wait().with(2).says(&["near:", "what was sent and what arrived is not known"]);
+    assert!(!ran.stderr.contains("nothing was sent"), "{}", ran.stderr);
 }
 
 #[test]
