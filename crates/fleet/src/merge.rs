@@ -47,6 +47,7 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     let Some(first) = sends.iter().find_map(|(_, came)| came.report.as_ref().ok()) else {
         return Err(NotDone::Stopped);
     };
+    let mut known = Known::default();
     let mut whole = Report::new(job.kind());
     whole.environment = first.environment.clone();
     whole.resolved = first.resolved.clone();
@@ -54,11 +55,11 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
         whole = first.clone();
         whole.command_line = Vec::new();
     } else {
-        fill(&mut whole, job, plan, (&sends, &measures));
+        known = fill(&mut whole, job, plan, (&sends, &measures));
     }
     environment(&mut whole, &all);
     whole.result.agents = agents(&all);
-    verdict(&mut whole, &all);
+    verdict(&mut whole, &all, known);
     let mut job = job.clone();
     if let Some(seed) = whole.resolved.seed {
         job.draw(seed);
@@ -67,7 +68,8 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     Ok(whole)
 }
 
-fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_>], &[One<'_>])) {
+fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_>], &[One<'_>])) -> Known {
+    let mut known = Known::default();
     sent(whole, sends);
     if plan.shared {
         whole.resolved.count = match job {
@@ -95,11 +97,12 @@ fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_
         measuring(sends).chain(measuring(measures)).map(|(_, report)| report).collect();
     if !meters.is_empty() {
         received(whole, &meters, measures);
-        let known = streams(whole, plan, sends, measures);
+        known = streams(whole, plan, sends, measures);
         loss(whole, (sends, measures), known);
         latency(whole, &meters, (sends, measures));
     }
     intervals(whole, sends, measures, &meters);
+    known
 }
 
 /// Those that measured, with what they told.
@@ -257,6 +260,8 @@ struct Known {
     lost: Option<u64>,
     /// Of numbers that nobody sent.
     foreign: u64,
+    /// By how many more of a number came than were sent of it, in sum.
+    surplus: u64,
 }
 
 /// The streams as they were asked for: what came of each number, less what was sent of it.
@@ -317,6 +322,7 @@ fn streams(whole: &mut Report, plan: &Plan, sends: &[One<'_>], measures: &[One<'
             continue;
         };
         known.numbered = known.numbered.saturating_add(frames);
+        known.surplus = known.surplus.saturating_add(came.saturating_sub(frames));
         let lost = frames.saturating_sub(came);
         known.lost = known.lost.map(|sum| sum.saturating_add(lost));
         if let Some(row) = own.get(&signature).and_then(|at| rows.get_mut(at)) {
@@ -648,7 +654,7 @@ fn clock(came: &Came) -> Option<AgentClock> {
 }
 
 /// The worst of all, with who says so; and what all together show.
-fn verdict(whole: &mut Report, all: &[One<'_>]) {
+fn verdict(whole: &mut Report, all: &[One<'_>], known: Known) {
     let only = matches!(all, [(Part { role: Role::Whole, .. }, _)]);
     if !only {
         whole.result.verdict = Verdict::Done;
@@ -673,6 +679,9 @@ fn verdict(whole: &mut Report, all: &[One<'_>]) {
     }
     if only {
         return;
+    }
+    if let Some(said) = job::more_than_sent([known.surplus].into_iter()) {
+        whole.result.verdict.fall_short(Code::SurplusFrames, said);
     }
     let lost = whole.result.loss.filter(|loss| loss.frames > 0);
     let frames = whole.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
@@ -703,5 +712,91 @@ fn told_by(whole: &mut Report, (part, came): One<'_>, report: &Report) {
     let compared = part.role == Role::Measures;
     for said in report.warnings.iter().filter(|said| !(compared && said.code == Code::ClockUnkept)) {
         whole.warnings.add(said.code, said.sentence().behind(&format!("{}: ", came.name)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+
+    /// A load from `a` to `b`: the sender says how many of number 0 it sent, the meter what came of which numbers.
+    fn merged(sent: u64, came: &[(u32, u64)], change: impl FnOnce(&mut Came)) -> Report {
+        let text = "{schema: netdyno.job/1, kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}]}";
+        let job = spec::File::read(text, "job").expect("a job").jobs.remove(0);
+        let agents = ["a=x", "b=x"].map(|agent| agent.parse().expect("an agent"));
+        let plan = plan::plan(&job, &agents).expect("two parts");
+        let mut near = Report::new("send");
+        let signed = vec![SignedFrames { number: 0, stream: 0, name: None, frames: Some(sent) }];
+        let totals = Totals::over(sent, sent * 60, 1_000_000_000);
+        near.result.tx = Some(Tx { totals, signed, ..Tx::default() });
+        let mut far = Report::new("measure");
+        let all = came.iter().map(|(_, frames)| frames).sum();
+        far.result.rx = Some(Rx { totals: Totals::over(all, all * 60, 1_000_000_000), ..Rx::default() });
+        far.streams = came
+            .iter()
+            .map(|&(stream, rx_frames)| Stream { stream, rx_frames, ..Stream::default() })
+            .collect();
+        far.result.latency_ns = Distribution::from_samples(&mut [40_000; 10]);
+        let offset =
+            Offset { offset_ns: 0, error_ns: 15_000, round_trip_ns: 30_000, at_ns: 0, exchanges: 20 };
+        let of = |name: &str, report: Report| Came {
+            name: name.to_owned(),
+            host: None,
+            is_here: false,
+            same_host: false,
+            offsets: vec![offset; 3],
+            stamps_ahead_ns: 0,
+            report: Ok(report),
+            unfetched: None,
+            early: false,
+        };
+        let mut meter = of("b", far);
+        change(&mut meter);
+        merge(&job, &plan, vec![meter, of("a", near)]).expect("a report")
+    }
+
+    fn codes(report: &Report) -> Vec<Code> {
+        report.result.verdict.reasons().iter().map(|said| said.code).collect()
+    }
+
+    #[test]
+    fn loss_is_what_was_sent_of_a_number_less_what_came_of_it() {
+        let report = merged(100, &[(0, 90), (7, 30)], |_| {});
+        let (loss, rx) = (report.result.loss.expect("a loss"), report.result.rx.as_ref().expect("received"));
+        assert_eq!((loss.frames, loss.by_count_only, rx.foreign_frames), (10, false, Some(30)));
+        assert_eq!((report.streams[0].lost_frames, codes(&report)), (10, vec![Code::FramesLost]));
+    }
+
+    #[test]
+    fn more_than_was_sent_is_said_and_hides_nothing() {
+        let report = merged(100, &[(0, 103)], |_| {});
+        assert_eq!(
+            (report.result.loss.expect("a loss").frames, codes(&report)),
+            (0, vec![Code::SurplusFrames])
+        );
+    }
+
+    #[test]
+    fn of_a_meter_that_ended_early_or_was_lost_no_loss_is_known() {
+        let early = merged(100, &[(0, 50)], |meter| meter.early = true);
+        let lost = merged(100, &[(0, 50)], |meter| meter.report = Err("gone".to_owned()));
+        for report in [early, lost] {
+            assert!(report.result.loss.is_none() && report.streams.iter().all(|s| s.rx_frames == 0));
+            assert_eq!(codes(&report), [Code::AgentLost]);
+        }
+    }
+
+    #[test]
+    fn delays_are_given_with_the_clocks_error_and_not_below_it_or_across_a_step() {
+        let told = |change: fn(&mut Came)| {
+            let report = merged(10, &[(0, 10)], change);
+            let error = report.result.latency_clock.as_ref().and_then(|clock| clock.comparison_error_ns);
+            (report.result.latency_ns.map(|d| d.p50), error)
+        };
+        assert_eq!(told(|_| {}), (Some(40_000), Some(30_000)));
+        // After the run it is known less well.
+        assert_eq!(told(|meter| meter.offsets[2].error_ns = 25_000), (None, Some(40_000)));
+        assert_eq!(told(|meter| meter.offsets[2].offset_ns = 5_000_000).0, None);
     }
 }

@@ -57,6 +57,7 @@ pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, d
 pub use kinds::clone::key::make as make_clone_key;
 pub use kinds::send::flows_among;
 pub use kinds::shared::draw_seed;
+pub use run::more_than_sent;
 pub use run::together::Member;
 pub use session::{Among, Late, Session};
 

@@ -29,6 +29,7 @@ mod watch;
 pub(crate) use fill::measured::{WatchedClock, fill_measured, list_streams, stream};
 pub(crate) use fill::sent::count_flows;
 pub(crate) use judge::sent::{oddities, stream_notes};
+pub use judge::surplus::more_than_sent;
 pub(crate) use meters::blind;
 pub use ports::PerPort;
 

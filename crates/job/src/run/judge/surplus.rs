@@ -19,8 +19,8 @@ pub fn judge(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
 }
 
 /// `surplus`: by how many different frames of each stream more arrived than were sent.
-fn more_than_sent(surplus: impl Iterator<Item = u64>) -> Option<String> {
-    let sum: u64 = surplus.sum();
+pub fn more_than_sent(surplus: impl Iterator<Item = u64>) -> Option<String> {
+    let sum = surplus.fold(0, u64::saturating_add);
     (sum > 0).then(|| {
         format!(
             "{} more arrived under the numbers of this run's frames than it sent: what sent them may also stand in for lost \
