@@ -15,6 +15,11 @@ fn agent(host: &Namespace, words: &str) -> String {
     format!("exec nsenter --net={} {} agent --stdio {words}", handle(host), program())
 }
 
+/// From the sending host's agent to the receiving one's.
+fn near_to_far<'a>(how: &[&'a str]) -> Vec<&'a str> {
+    [&["send", WHAT, "--on", "tx0@near", "--measure", "rx0@far"], how].concat()
+}
+
 /// A job with agents; each of their answers may take as long as a busy machine needs.
 fn command(words: &[&str], agents: &[(&str, String)]) -> Command {
     let mut command = crate::common::command("netdyno");
@@ -64,19 +69,7 @@ fn left(net: &Net, interface: &str) -> u64 {
 #[test]
 fn what_leaves_at_one_agent_is_measured_at_another() {
     let net = Net::new();
-    let words = [
-        "send",
-        WHAT,
-        "--on",
-        "tx0@near",
-        "--measure",
-        "rx0@far",
-        "--rate",
-        "5kpps",
-        "--count",
-        "5000",
-        "--json",
-    ];
+    let words = near_to_far(&["--rate", "5kpps", "--count", "5000", "--json"]);
     let result = counted(&run(&words, &both(&net)));
     let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
     assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (5_000, 5_000, 0), "{result}");
@@ -122,28 +115,11 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
             tcpdump
         })
         .collect();
-    let words = [
-        "send",
-        WHAT,
-        "--on",
-        "tx0@a",
-        "--on",
-        "tx1@b",
-        "--measure",
-        "rx0@far",
-        "--measure",
-        "rx1@far",
-        "--share",
-        "--no-sign",
-        "--pass",
-        "--rate",
-        "2kpps",
-        "--count",
-        "1001",
-        "--json",
-        "--meter",
-        "packet",
-    ];
+    let from_both = |how: &[&'static str]| -> Vec<&str> {
+        let ends = ["--on", "tx0@a", "--on", "tx1@b", "--measure", "rx0@far", "--measure", "rx1@far"];
+        [&["send", WHAT], &ends[..], &["--rate", "2kpps", "--count", "1001", "--json"], how].concat()
+    };
+    let words = from_both(&["--share", "--no-sign", "--pass", "--meter", "packet"]);
     let result = counted(&run(&words, &agents));
     let shares = ["a", "b"].map(|name| number(&of(&result, name)["report"]["result"]["tx"]["frames"]));
     assert_eq!(shares, [501, 500], "{result}");
@@ -168,35 +144,15 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
     wanted.sort();
     assert_same_frames(&got, &wanted);
     // Signed, each frame is counted by its number, whichever core of whichever agent sent it.
-    let words = [
-        "send",
-        WHAT,
-        "--on",
-        "tx0@a",
-        "--on",
-        "tx1@b",
-        "--measure",
-        "rx0@far",
-        "--measure",
-        "rx1@far",
-        "--share",
-        "--rate",
-        "2kpps",
-        "--count",
-        "1001",
-        "--cores",
-        "2",
-        "--json",
-        "--engine",
-        "packet",
-    ];
+    let signed = ["--cores", "2", "--engine", "packet"];
+    let words = from_both(&[&["--share"], &signed[..]].concat());
     let result = counted(&run(&words, &agents));
     let streams = result["streams"].as_array().expect("streams");
     let counts = ["tx_frames", "rx_frames", "lost_frames"].map(|name| number(&streams[0][name]));
     assert_eq!((streams.len(), counts), (1, [1001, 1001, 0]), "{}", result["streams"]);
     assert!(result["result"]["rx"]["foreign_frames"].is_null(), "{}", result["result"]["rx"]);
     // Each by itself, all of it: twice the frames, as two streams.
-    let words: Vec<&str> = words.into_iter().filter(|word| *word != "--share").collect();
+    let words = from_both(&signed);
     let result = counted(&run(&words, &agents));
     let streams = result["streams"].as_array().expect("streams");
     let counts = streams.iter().map(|stream| (number(&stream["tx_frames"]), number(&stream["rx_frames"])));
@@ -212,21 +168,7 @@ fn a_load_that_agents_share_is_the_one_that_was_asked_for() {
 fn signed_streams_of_a_shared_load_are_counted_by_their_numbers_and_what_a_device_lost_is_lost() {
     let device = Device { kind: Kind::Bridge, bottleneck: None, loss: Some(Loss { frames: 1, of: 50 }) };
     let net = Net::with(&Options { device: Some(device), ..Options::default() });
-    let words = [
-        "send",
-        WHAT,
-        "--on",
-        "tx0@near",
-        "--measure",
-        "rx0@far",
-        "--rate",
-        "4kpps",
-        "--count",
-        "4000",
-        "--json",
-        "--cores",
-        "1",
-    ];
+    let words = near_to_far(&["--rate", "4kpps", "--count", "4000", "--json", "--cores", "1"]);
     let ran = run(&words, &both(&net)).with(1);
     let result = ran.json();
     let truth =
@@ -295,8 +237,7 @@ fn whoever_refuses_ends_all_before_anything_is_sent() {
     send("tx0@near", "rx0@far", "ipv4/udp(sport=99999)").refused(&["sport"]);
     let [near, far] = both(&net);
     let gone = ("far", "echo no route >&2; exit 7".to_owned());
-    let words =
-        ["send", WHAT, "--on", "tx0@near", "--measure", "rx0@far", "--rate", "1kpps", "--count", "100"];
+    let words = near_to_far(&["--rate", "1kpps", "--count", "100"]);
     run(&words, &[near.clone(), gone]).refused(&[
         "far: its command ended (exit status: 7)",
         "no route",
@@ -346,21 +287,8 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
         }
         // One that is frozen is lost when it does not answer in time.
         let answer = if signal == "STOP" { "3s" } else { "120s" };
-        let words = [
-            "send",
-            WHAT,
-            "--on",
-            "tx0@near",
-            "--measure",
-            "rx0@far",
-            "--rate",
-            "1kpps",
-            "--duration",
-            "8s",
-            "--json",
-            "--agents-timeout",
-            answer,
-        ];
+        let words =
+            near_to_far(&["--rate", "1kpps", "--duration", "8s", "--json", "--agents-timeout", answer]);
         let command = command(&words, &agents);
         let before = left(&net, "tx0");
         let running = start(command);
@@ -406,19 +334,7 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
 #[test]
 fn an_interrupt_ends_all_in_order_and_a_controller_that_is_killed_leaves_nothing() {
     let net = Net::new();
-    let words = [
-        "send",
-        WHAT,
-        "--on",
-        "tx0@near",
-        "--measure",
-        "rx0@far",
-        "--rate",
-        "1kpps",
-        "--duration",
-        "100s",
-        "--json",
-    ];
+    let words = near_to_far(&["--rate", "1kpps", "--duration", "100s", "--json"]);
     for signal in ["INT", "KILL"] {
         let mark = net.file(signal);
         std::fs::create_dir(&mark).expect("a folder");
@@ -449,19 +365,7 @@ fn a_clock_that_is_ahead_is_found_within_its_error_and_no_delay_is_negative() {
     for sign in [1, -1] {
         let words = format!("--allow-interface tx0 --clock-ahead={}", sign * ahead);
         let agents = [("near", agent(&net.lab.sender.namespace, &words)), far.clone()];
-        let words = [
-            "send",
-            WHAT,
-            "--on",
-            "tx0@near",
-            "--measure",
-            "rx0@far",
-            "--rate",
-            "2kpps",
-            "--count",
-            "1000",
-            "--json",
-        ];
+        let words = near_to_far(&["--rate", "2kpps", "--count", "1000", "--json"]);
         let result = counted(&run(&words, &agents));
         let clock = &of(&result, "near")["clock"];
         let found = clock["offset_ns"].as_i64().expect("an offset");
