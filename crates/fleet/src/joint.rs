@@ -13,6 +13,7 @@ use crate::client::{Client, Patience};
 use crate::files::FileLost;
 use crate::lost::Lost;
 use crate::merge::{self, Came};
+use crate::moment::{Seen, summed};
 use crate::offset::Offset;
 use crate::plan::{Part, Plan, Role, Unplanned, at_agent, plan};
 use crate::reach::Reach;
@@ -20,7 +21,7 @@ use crate::run::Told;
 use agent::{Among, FaultKind, JobStart};
 use report::{Code, Note, Report};
 use serde_json::Value;
-use snapshot::{Count, ManualControl, Snapshot, Title};
+use snapshot::{ManualControl, Snapshot, Title};
 use spec::Job;
 use spec::reach::{Reach as Reaches, each_text};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ const MARGIN: Duration = Duration::from_millis(100);
 /// After the last sender has done, meters wait so long for what is still on its way.
 const SETTLES: Duration = Duration::from_millis(500);
 /// From one snapshot of a part to the next.
-const EVERY: Duration = Duration::from_millis(500);
+const EVERY: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Why a job at agents came to no result.
@@ -162,7 +163,7 @@ struct Joint<'a> {
     /// Of this host.
     boot_id: String,
     course: Course,
-    latest: Mutex<BTreeMap<usize, Value>>,
+    seen: Mutex<BTreeMap<usize, Seen>>,
 }
 
 /// Carries out `job` by these agents, of which each answer is waited for so long. What it writes is allowed by `session.consent`.
@@ -195,7 +196,7 @@ pub fn carry_out(
         kind: job.kind(),
         boot_id: agent::boot_id(),
         course: Course::default(),
-        latest: Mutex::default(),
+        seen: Mutex::default(),
     };
     let came = joint.run()?;
     merge::merge(&job, &plan, came)
@@ -312,16 +313,20 @@ impl Joint<'_> {
             },
             ..Title::default()
         });
+        let mut shown_ns = 0;
         while !over.load(Relaxed) {
             std::thread::sleep(LOOK);
-            let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-            if latest.is_empty() {
-                continue;
-            }
-            let snapshot = summed(&latest, &self.plan.parts);
-            drop(latest);
+            let snapshot =
+                summed(&self.seen(), &self.plan.parts).filter(|snapshot| snapshot.at_ns > shown_ns);
+            let Some(snapshot) = snapshot else { continue };
+            shown_ns = snapshot.at_ns;
             self.session.board.publish(Snapshot { title: Arc::clone(&title), ..snapshot });
         }
+    }
+
+    /// Nothing that panics happens under this lock.
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<usize, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn part(&self, number: usize, part: &Part) -> Outcome {
@@ -329,6 +334,7 @@ impl Joint<'_> {
         // Others wait for this one.
         let done = catch_unwind(AssertUnwindSafe(|| self.part_of(number, part, &mut outcome)));
         let done = done.unwrap_or_else(|_| Err(defect()));
+        self.seen().entry(number).or_default().is_over();
         if done.is_err() {
             // Before the start it ends all; after it the others go on, and tell what they saw.
             self.course.change(|state| state.failed |= !state.is_begun());
@@ -489,10 +495,7 @@ impl Joint<'_> {
                 let remedy = note.remedy.map(|remedy| crate::lost::shown(&remedy));
                 self.session.board.say(Note { text, remedy, ..note });
             }
-            Told::Snapshot(snapshot) => {
-                let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-                latest.insert(number, snapshot);
-            }
+            Told::Snapshot(snapshot) => self.seen().entry(number).or_default().tell(&snapshot),
             Told::Ended(_) => {}
         }
     }
@@ -639,36 +642,6 @@ fn read_report(told: Value) -> Result<Report, Failed> {
         let said = crate::lost::shown(&error.to_string());
         Failed::There(Lost::Nonsense { what: format!("its report: {said}") })
     })
-}
-
-/// How all parts stand, as one.
-fn summed(latest: &BTreeMap<usize, Value>, parts: &[Part]) -> Snapshot {
-    let number = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_u64);
-    let count = |of: &str| {
-        let each = latest.values().filter_map(|value| {
-            Some((number(value, &format!("/{of}/frames"))?, number(value, &format!("/{of}/bytes"))?))
-        });
-        each.fold(None, |sum: Option<Count>, (frames, bytes)| {
-            let sum = sum.unwrap_or_default();
-            Some(Count { frames: sum.frames.saturating_add(frames), bytes: sum.bytes.saturating_add(bytes) })
-        })
-    };
-    let senders = || {
-        let sends = |part: usize| parts.get(part).is_some_and(|part| part.role != Role::Measures);
-        latest.iter().filter(move |(part, _)| sends(**part)).map(|(_, value)| value)
-    };
-    let intended: Option<u64> = senders()
-        .map(|value| number(value, "/intended_frames"))
-        .try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)));
-    Snapshot {
-        at_ns: latest.values().filter_map(|value| number(value, "/elapsed_ns")).max().unwrap_or(0),
-        remaining_ns: senders().filter_map(|value| number(value, "/remaining_ns")).max(),
-        percent: 100,
-        intended: intended.filter(|_| senders().next().is_some()),
-        tx: count("tx"),
-        rx: count("rx"),
-        ..Snapshot::default()
-    }
 }
 
 #[cfg(test)]

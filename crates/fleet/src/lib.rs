@@ -20,6 +20,7 @@ mod grid;
 mod joint;
 mod lost;
 mod merge;
+mod moment;
 mod offset;
 mod plan;
 mod reach;
