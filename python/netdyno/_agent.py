@@ -170,8 +170,6 @@ class Agent:
         # Read and not yet looked at: a part of a line, or more.
         self._rest = bytearray()
         self._clock: tuple[int, Future[ClockOffset]] | None = None
-        # Of the line that is being written, or was last, what is still to come.
-        self._unsent = 0
         self._closing = False
         self._pid = os.getpid()
         self._sudo = False
@@ -293,41 +291,44 @@ class Agent:
         """Sends a request; its answer comes in the future, which may be the caller's: then he has it if Ctrl-C comes in here, too."""
         self._here()
         answer = Future() if answer is None else answer
-        # Nobody takes it back: what was asked is answered.
-        answer.set_running_or_notify_cancel()
         number = next(self._ids)
         line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
-        with self._lock:
-            if self._ended.is_set() or self._closing:
-                raise self._lost()
-            self._waiting[number] = answer
+        written: list[int] = []
         try:
+            with self._lock:
+                if self._ended.is_set() or self._closing:
+                    raise self._lost()
+                # Nobody takes it back: what was asked is answered.
+                answer.set_running_or_notify_cancel()
+                self._waiting[number] = answer
             with self._writing:
-                self._put(line)
+                self._put(line, written)
         except (OSError, ValueError):
             # It is gone; why, its last words tell.
             self._ended.wait(_END)
-            with self._lock:
-                mine = self._waiting.pop(number, None) is not None
-            # Else the thread that reads has taken it, and says the same.
-            if mine:
+            # Unless the thread that reads has taken it, and says the same.
+            if self._unasked(number):
                 answer.set_exception(self._lost())
-        except BaseException:
+        except BaseException as error:
             # Ctrl-C: what was not asked is not answered.
-            with self._lock:
-                if self._unsent == len(line):
-                    self._waiting.pop(number, None)
+            if not written and self._unasked(number):
+                answer.set_exception(error)
             raise
         return answer
 
-    def _put(self, line: bytes) -> None:
-        """Writes a line. If it is cut short, nothing can be said behind it, and the child is let go."""
-        self._unsent = len(line)
+    def _unasked(self, number: int) -> bool:
+        """Takes a request from those that wait for an answer; False if it is none of them."""
+        with self._lock:
+            return self._waiting.pop(number, None) is not None
+
+    def _put(self, line: bytes, written: list[int]) -> None:
+        """Writes a line, and tells in `written` what was. If it is cut short, nothing can be said behind it, and the child is let go."""
         try:
-            while self._unsent:
-                self._unsent -= self._to.write(memoryview(line)[-self._unsent :])
+            while sum(written) < len(line):
+                # Ctrl-C comes between steps of Python. This is one, so that what was written is never taken for what was not.
+                written.extend(map(self._to.write, [memoryview(line)[sum(written) :]]))
         except BaseException:
-            if 0 < self._unsent < len(line):
+            if 0 < sum(written) < len(line):
                 with contextlib.suppress(OSError):
                     self._to.close()
             raise
@@ -352,7 +353,7 @@ class Agent:
                 self._clock = (line["id"], told)  # type: ignore[assignment]
             try:
                 # Its answer wakes the thread that reads, which then goes on by itself.
-                self._put(json.dumps(line).encode() + b"\n")
+                self._put(json.dumps(line).encode() + b"\n", [])
                 return told.result(_HELLO)
             except (TimeoutError, _FutureTimeout):
                 # An answer that comes later starts no exchange beside what others write by then.

@@ -33,6 +33,8 @@ __all__ = ["Note", "Run"]
 LOG = logging.getLogger("netdyno")
 # How long a run may take to end after it was asked to, before it is aborted, in seconds: what is on its way is waited for.
 _ORDERLY = 30.0
+# How long an end without order may take before it is left to itself, in seconds.
+_PATIENCE = 5.0
 # Notes that are kept.
 _NOTES = 1024
 
@@ -115,9 +117,7 @@ class Run:
             # Ctrl-C among them. Without a child there is nothing to end.
             if "_agent" in self.__dict__:
                 if not self._own and "id" not in self.__dict__:
-                    # It may be started yet, and nobody will know its name.
-                    agent = self._agent
-                    asked.add_done_callback(lambda started: _unwanted(agent, started))
+                    self._start_unwanted(asked)
                 self._close()
             raise
 
@@ -403,7 +403,7 @@ class Run:
             LOG.log(levels.get(note.severity, logging.INFO), "%s", note.text, extra={"code": note.code})
         self._logged = len(notes)
 
-    def _close(self, patience: float = 5.0) -> None:
+    def _close(self, patience: float = _PATIENCE) -> None:
         if self._own:
             self._agent.close(patience)
         elif hasattr(self, "id") and self._agent.alive:
@@ -416,6 +416,18 @@ class Run:
                     with contextlib.suppress(FutureTimeout):
                         over.exception(patience)
                 self._agent.request("job.forget", {"run": self.id})
+
+    def _start_unwanted(self, asked: Future[Any]) -> None:
+        """Who asked for it does not want it any more, and it may be started yet: its name is waited for, and without it whoever hears it ends it."""
+        try:
+            with contextlib.suppress(NetdynoError):
+                # (What was not asked is neither.)
+                if asked.running() or asked.done():
+                    self.id = asked.result(_PATIENCE)["run"]
+        except BaseException:
+            # Late, or Ctrl-C was pressed again.
+            agent = self._agent
+            asked.add_done_callback(lambda started: _unwanted(agent, started))
 
     def __del__(self) -> None:
         # A run that nobody has any more ends by itself: its child sees that its client is gone, or that of a lab is asked. Nothing is waited for

@@ -183,7 +183,7 @@ def works(lab: nd.Lab) -> None:
 def all_ended(lab: nd.Lab) -> None:
     """What nobody has any more is ended without anybody who waits for it."""
     until = time.monotonic() + 30
-    while any(thread.name == "netdyno-ends" for thread in threading.enumerate()) or lab._agent._waiting:
+    while lab._agent._waiting or any(thread.name == "netdyno-ends" for thread in threading.enumerate()):
         assert time.monotonic() < until
         time.sleep(0.01)
 
