@@ -96,6 +96,9 @@ fn told(interface: &Interface, grants: &Grants) -> Value {
     if let Some(driver) = &interface.driver {
         told["driver"] = json!(driver);
     }
+    if let Some(kind) = &interface.kind {
+        told["kind"] = json!(kind);
+    }
     if let Some(mbps) = interface.speed_mbps {
         told["speed_bits_per_second"] = json!(u64::from(mbps) * 1_000_000);
     }

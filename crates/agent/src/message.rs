@@ -446,6 +446,9 @@ pub struct Among {
     /// Which it is, from 0, and of how many jobs that send: their signed streams have numbers of their own. Where the job has `share`, each
     /// sends a part of the frames.
     pub part: Option<(u32, u32)>,
+    /// It is a trial of a device: where frames have times they are sent before all ordinary tasks of the machine from the start, unless the job has
+    /// `no_real_time`.
+    pub trial: bool,
 }
 
 /// Parameters of `job.go`.

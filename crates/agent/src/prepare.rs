@@ -55,8 +55,8 @@ fn joined(asked: message::Among, start_at: Option<u64>) -> Result<Among, Fault> 
         return Err(Fault::usage(what));
     }
     let hold = asked.hold.then(Arc::default);
-    let message::Among { hold: _, stamps_ahead_ns, measured, part } = asked;
-    Ok(Among { hold, stamps_ahead_ns, measured, part })
+    let message::Among { hold: _, stamps_ahead_ns, measured, part, trial } = asked;
+    Ok(Among { hold, stamps_ahead_ns, measured, part, trial })
 }
 
 /// Looks whether a job may be carried out, and puts its files where it finds them. `going`: the runs beside it.
@@ -152,6 +152,7 @@ impl Prepared {
             together: None,
             start_at: self.start_at,
             among: self.among.clone(),
+            elsewhere: None,
         };
         let handle = job::start(self.job.clone(), session)
             .map_err(|error| Fault::new(FaultKind::Limit, format!("no thread for the run: {error}")))?;

@@ -73,6 +73,7 @@ impl Signals {
             together,
             start_at: None,
             among: Among::default(),
+            elsewhere: None,
         }
     }
 }

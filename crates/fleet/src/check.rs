@@ -126,6 +126,9 @@ pub struct InterfaceTold {
     /// Its driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// What kind of virtual device it is (`veth`), if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Its speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_bits_per_second: Option<u64>,

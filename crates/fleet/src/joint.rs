@@ -80,6 +80,9 @@ pub enum NotDone {
         /// What to do about it.
         remedy: Option<String>,
     },
+    /// Trials whose ports are at several agents cannot be done.
+    #[error("{0:#}")]
+    Trials(anyhow::Error),
     /// A thread cannot be started.
     #[error("no thread for an agent: {0}")]
     Thread(std::io::Error),
@@ -159,6 +162,7 @@ struct Joint<'a> {
     agents: &'a [Reach],
     session: &'a job::Session,
     answer: Duration,
+    turn: Turn,
     kind: &'static str,
     /// Of this host.
     boot_id: String,
@@ -175,6 +179,37 @@ pub fn carry_out(
     agents: &[Reach],
     session: &job::Session,
     answer: Duration,
+) -> Result<Report, NotDone> {
+    if crate::trials::are_apart(job, agents)? {
+        return crate::trials::carry_out(job, agents, session, answer);
+    }
+    one_run(job, agents, session, (answer, Turn::default()))
+}
+
+/// Which run it is of several, one after the other, of which each tells its frames from those of the others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    pub number: u32,
+    pub of: u32,
+    /// They are trials of a device.
+    pub trials: bool,
+}
+
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn { number: 0, of: 1, trials: false }
+    }
+}
+
+/// As [`carry_out`], of a job that is one run.
+///
+/// # Errors
+/// As of [`carry_out`].
+pub(crate) fn one_run(
+    job: &Job,
+    agents: &[Reach],
+    session: &job::Session,
+    (answer, turn): (Duration, Turn),
 ) -> Result<Report, NotDone> {
     let mut job = job.clone();
     if let Job::Send(send) = &mut job
@@ -193,6 +228,7 @@ pub fn carry_out(
         agents,
         session,
         answer,
+        turn,
         kind: job.kind(),
         boot_id: agent::boot_id(),
         course: Course::default(),
@@ -471,7 +507,11 @@ impl Joint<'_> {
             hold: true,
             stamps_ahead_ns,
             measured: measured_at.is_some(),
-            part: Some((number, senders)),
+            part: Some((
+                number.saturating_add(self.turn.number.saturating_mul(senders)),
+                senders.saturating_mul(self.turn.of),
+            )),
+            trial: self.turn.trials,
         })
     }
 

@@ -28,6 +28,7 @@ mod run;
 #[cfg(not(feature = "without-schemas"))]
 mod schema;
 mod text;
+mod trials;
 
 pub use check::{
     Checked, Entry, Failure, Finding, HostClock, Interface, InterfaceTold, SCHEMA, State, check,

@@ -88,7 +88,7 @@ pub enum Unplanned {
     },
     /// Jobs of this kind have one place.
     #[error(
-        "a job of kind `{kind}` is carried out by one agent, and this one has interfaces at {agents}: only `send` and `replay` can send at one and measure at another"
+        "a job of kind `{kind}` is carried out by one agent, and this one has interfaces at {agents}: only `send`, `replay`, `trial` and `search` can send at one and measure at another"
     )]
     Apart {
         /// The kind.
@@ -114,6 +114,22 @@ struct At {
     agent: usize,
 }
 
+/// The agents where the interfaces of a job are, each once.
+///
+/// # Errors
+/// One of them is at none.
+pub(crate) fn agents_of(job: &Job, agents: &[Reach]) -> Result<Vec<usize>, Unplanned> {
+    let mut value = job.to_value().unwrap_or_default();
+    Ok(each_once(&places(&mut value, agents)?))
+}
+
+fn each_once(places: &[At]) -> Vec<usize> {
+    let mut all: Vec<usize> = places.iter().map(|at| at.agent).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Puts a job into parts.
 ///
 /// # Errors
@@ -121,9 +137,7 @@ struct At {
 pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
     let mut value = job.to_value().unwrap_or_default();
     let places = places(&mut value, agents)?;
-    let mut all: Vec<usize> = places.iter().map(|at| at.agent).collect();
-    all.sort_unstable();
-    all.dedup();
+    let all = each_once(&places);
     let Value::Object(whole) = value else { return Err(nowhere("eth1", agents)) };
     if let [agent] = all[..] {
         let role = Role::Whole;
@@ -182,7 +196,7 @@ fn nowhere(interface: &str, agents: &[Reach]) -> Unplanned {
 }
 
 /// Where `text` is.
-fn place<'t>(text: &'t str, agents: &[Reach]) -> Option<(&'t str, usize)> {
+pub(crate) fn place<'t>(text: &'t str, agents: &[Reach]) -> Option<(&'t str, usize)> {
     let (interface, name) = text.rsplit_once('@')?;
     Some((interface, agents.iter().position(|agent| agent.name.as_str() == name)?))
 }

@@ -59,7 +59,7 @@ pub use kinds::send::flows_among;
 pub use kinds::shared::draw_seed;
 pub use run::more_than_sent;
 pub use run::together::Member;
-pub use session::{Among, Late, Session};
+pub use session::{Among, Elsewhere, FarPort, Late, Session};
 
 /// The error and its causes, leaving out causes that the words before already told.
 pub fn in_full(error: &anyhow::Error) -> String {

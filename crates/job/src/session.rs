@@ -33,6 +33,32 @@ pub struct Session {
     pub start_at: Option<u64>,
     /// What it has to know of jobs on other hosts, where together they are one.
     pub among: Among,
+    /// Where its ports are, and who carries out its runs there, if they are at agents of other hosts: of jobs that are many runs.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+/// Carries out runs where ports are at agents of other hosts.
+pub trait Elsewhere: std::fmt::Debug + Send + Sync {
+    /// What is known of a port, which is called as the job calls it (`eth1@lab1`).
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    fn port(&self, name: &str) -> anyhow::Result<FarPort>;
+
+    /// Carries out a job that is one run; `stop` ends it in order.
+    ///
+    /// # Errors
+    /// It came to no result.
+    fn carry_out(&self, job: &spec::Job, stop: &Arc<AtomicBool>) -> anyhow::Result<Report>;
+}
+
+/// A port of another host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FarPort {
+    /// Its Ethernet address.
+    pub mac: Option<[u8; 6]>,
+    /// The speed that it states and keeps to.
+    pub bits_per_second: Option<u64>,
 }
 
 /// What a job has to know that is a part of one on several hosts.
@@ -46,6 +72,8 @@ pub struct Among {
     pub measured: bool,
     /// Which it is of how many that send, from 0: their signed streams have numbers of their own.
     pub part: Option<(u32, u32)>,
+    /// It is a trial: what is held up once spoils it.
+    pub trial: bool,
 }
 
 /// The start that was given had passed before all was ready. Nothing was sent.

@@ -11,7 +11,7 @@ use std::process::Command;
 const WHAT: &str = "ipv4(src=10.0.0.0/24)/udp(dport=9)";
 
 /// A command that reaches an agent on a host that is a namespace.
-fn agent(host: &Namespace, words: &str) -> String {
+pub fn agent(host: &Namespace, words: &str) -> String {
     format!("exec nsenter --net={} {} agent --stdio {words}", handle(host), program())
 }
 
@@ -33,7 +33,7 @@ fn command(words: &[&str], agents: &[(&str, String)]) -> Command {
     command
 }
 
-fn run(words: &[&str], agents: &[(&str, String)]) -> Ran {
+pub fn run(words: &[&str], agents: &[(&str, String)]) -> Ran {
     start(command(words, agents)).wait()
 }
 
@@ -48,14 +48,14 @@ fn counted(ran: &Ran) -> Value {
 }
 
 /// The sending host's agent and the receiving one's.
-fn both(net: &Net) -> [(&'static str, String); 2] {
+pub fn both(net: &Net) -> [(&'static str, String); 2] {
     [
         ("near", agent(&net.lab.sender.namespace, "--allow-interface tx0")),
         ("far", agent(&net.lab.receiver.namespace, "--allow-interface rx0")),
     ]
 }
 
-fn of<'a>(result: &'a Value, name: &str) -> &'a Value {
+pub fn of<'a>(result: &'a Value, name: &str) -> &'a Value {
     let agents = result["result"]["agents"].as_array().expect("agents");
     agents.iter().find(|agent| agent["name"] == name).unwrap_or_else(|| panic!("no {name} in {result}"))
 }

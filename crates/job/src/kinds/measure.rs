@@ -123,6 +123,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let following = ends.wait(session, &mut report)?;
 
     let clock = run::WatchedClock::start(options.clock);
+    let counting = place.run_in(|| port::watch::Watch::begin(name, true))?;
     session.meet()?;
     session.say(
         Code::Begun,
@@ -141,6 +142,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
         report.result.verdict.fall_short(Code::InterfaceGone, place.why_ended("the meter"));
     }
     following.end(None, &mut report);
+    report.result.counters = run::counters::counted(vec![(place.spec.clone(), counting)]);
     carrier::warn(&mut report);
     let measured = meter.finish();
     if let Some(recorder) = &recorder {

@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::run::{self, PerPort, Setup};
 use crate::session::Session;
 use anyhow::{Context as _, Result, bail};
-use engine::Job;
+use engine::{Awake, Job, Priority};
 use report::{Code, Report, RequestedRate, Resolved, Warnings};
 use scenario::{Context, Scenario, Sign};
 use spec::{Engine, Pattern, Send, Word};
@@ -76,7 +76,8 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let (workers, cpus) = match several {
         true => shared::cpus_of_ports(&through, &tx)?,
         false => {
-            let cpus = shared::cpus(&through, &tx)?;
+            let claimed = if session.among.trial { Priority::RealTime } else { Priority::Ordinary };
+            let cpus = shared::cpus_apart(&through, &tx, claimed, true)?;
             (cpus.len(), cpus)
         }
     };
@@ -114,6 +115,16 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let longest = program.longest() as usize;
     let count = count.map(|count| count.saturating_mul(ends.len().max(1) as u64));
     let open = shared::open_by(&through, false, Some(&program))?;
+    let priority = match pace.priority(paced) {
+        Priority::AsNeeded if session.among.trial => Priority::RealTime,
+        other => other,
+    };
+    // A core that is halted in each of a trial's rests is given back late.
+    let awake: Vec<usize> = match priority {
+        Priority::RealTime => cpus.iter().copied().flatten().collect(),
+        Priority::Ordinary | Priority::AsNeeded => Vec::new(),
+    };
+    let _awake = Awake::keep(&awake);
     let job = Job {
         count,
         duration,
@@ -133,7 +144,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         round_trip: args.round_trip,
         capture: args.meter.capture.clone(),
         cpus,
-        priority: pace.priority(paced),
+        priority,
         warnings,
         session,
         ..Setup::of("send", open, job, longest)

@@ -120,6 +120,8 @@ impl Trials<'_> {
             result.ports.clear();
             report.streams.clear();
             report.intervals.clear();
+            // Without what the first alone came to.
+            report.result.agents = std::mem::take(&mut self.rig.agents);
         } else if let (Some(tx), Some(row)) = (&mut report.result.tx, self.rows.first()) {
             whole(tx, row);
         }

@@ -7,6 +7,7 @@
 
 mod blame;
 pub mod course;
+pub mod far;
 pub mod floor;
 pub mod goal;
 mod looks;

@@ -5,6 +5,7 @@ use crate::kinds::lab;
 use crate::kinds::what::Plugged;
 use crate::mesh::{self, Station, UDP};
 use crate::place::Place;
+use crate::session::Elsewhere;
 use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, anyhow, bail};
 use report::units;
@@ -26,8 +27,32 @@ pub struct Way {
     learning: Vec<(usize, Learning)>,
 }
 
-/// A port, and what it is called.
-type End = (Located, String);
+/// A port.
+#[derive(Debug)]
+struct End {
+    /// `None`: at an agent.
+    here: Option<Located>,
+    /// As the user knows it.
+    name: String,
+    /// Which it states.
+    bits_per_second: Option<u64>,
+}
+
+impl End {
+    fn here(located: Located, name: String) -> End {
+        End { here: Some(located), name, bits_per_second: None }
+    }
+
+    fn again(&self) -> Result<End> {
+        let here = self.here.as_ref().map(again).transpose()?;
+        Ok(End { here, name: self.name.clone(), bits_per_second: self.bits_per_second })
+    }
+
+    fn place(&self) -> Result<Place> {
+        let located = self.here.as_ref().with_context(|| format!("{} is at an agent", self.name))?;
+        Place::at(self.name.clone(), again(located)?)
+    }
+}
 
 /// What goes a way.
 #[derive(Debug)]
@@ -107,21 +132,21 @@ pub enum Learning {
 
 impl Way {
     pub fn senders(&self) -> Result<Vec<Place>> {
-        self.from.iter().map(place).collect()
+        self.from.iter().map(End::place).collect()
     }
 
     pub fn receivers(&self) -> Result<Vec<Place>> {
-        self.to.iter().map(place).collect()
+        self.to.iter().map(End::place).collect()
     }
 
     /// As the user knows them.
     pub fn sender_names(&self) -> impl Iterator<Item = &String> {
-        self.from.iter().map(|(_, name)| name)
+        self.from.iter().map(|end| &end.name)
     }
 
     /// As the user knows them.
     pub fn receiver_names(&self) -> impl Iterator<Item = &String> {
-        self.to.iter().map(|(_, name)| name)
+        self.to.iter().map(|end| &end.name)
     }
 
     /// Each port, once.
@@ -133,9 +158,20 @@ impl Way {
         names
     }
 
-    /// All ports, those that send first, as they are now.
+    /// All ports of this host, those that send first, as they are now.
     pub fn each(&self) -> impl Iterator<Item = (&String, Result<Place>)> {
-        self.from.iter().chain(&self.to).map(|end| (&end.1, place(end)))
+        let here = self.from.iter().chain(&self.to).filter(|end| end.here.is_some());
+        here.map(|end| (&end.name, end.place()))
+    }
+
+    /// The speeds that ports state which send.
+    pub fn speeds(&self) -> Result<Vec<Option<u64>>> {
+        let speed = |end: &End| match &end.here {
+            None => Ok(end.bits_per_second),
+            // Virtual devices state a speed and do not keep to it.
+            Some(_) => end.place().map(|place| place.bits_per_second().filter(|_| !place.is_virtual())),
+        };
+        self.from.iter().map(speed).collect()
     }
 
     /// Ports that send.
@@ -177,20 +213,16 @@ impl Way {
     pub fn learning(&self) -> impl Iterator<Item = (Result<Place>, &String, &Learning)> {
         self.learning.iter().filter_map(|(at, frames)| {
             let end = self.to.get(*at)?;
-            Some((place(end), &end.1, frames))
+            Some((end.place(), &end.name, frames))
         })
     }
 
     /// Is one of its ends, and so what is behind it, a device of this machine without a cable? One that cannot be looked at
     /// is reported by the trial.
     fn is_on_this_machine(&self) -> bool {
-        let places = self.from.iter().chain(&self.to).map(place);
+        let places = self.from.iter().chain(&self.to).map(End::place);
         places.flatten().any(|place| port::carrier::in_memory(&place.interface))
     }
-}
-
-fn place((located, name): &End) -> Result<Place> {
-    Place::at(name.clone(), again(located)?)
 }
 
 /// All ways, and the lab they are in if it is one.
@@ -227,8 +259,8 @@ impl Ports {
         self.device.as_ref().map(Device::snapshot)
     }
 
-    /// Finds the user's ports, or makes a lab.
-    pub fn find(bench: &Bench, consent: &Consent) -> Result<Ports> {
+    /// Finds the user's ports, here or where `elsewhere` reaches, or makes a lab.
+    pub fn find(bench: &Bench, consent: &Consent, elsewhere: Option<&dyn Elsewhere>) -> Result<Ports> {
         let on: Vec<&String> = bench.links.iter().filter_map(|link| link.on.as_ref()).collect();
         let measured: Vec<&String> = bench.links.iter().filter_map(|link| link.measure.as_ref()).collect();
         if let Some(lab) = &bench.lab {
@@ -271,6 +303,12 @@ impl Ports {
             let mut macs = [Mac::default(); 2];
             let mut ends = Vec::new();
             for (mac, (spec, measures)) in macs.iter_mut().zip([(on, bench.both_ways), (measure, true)]) {
+                if let Some(elsewhere) = elsewhere {
+                    let port = elsewhere.port(spec)?;
+                    *mac = Mac(port.mac.with_context(|| format!("{spec} has no Ethernet address"))?);
+                    ends.push(End { here: None, name: spec.clone(), bits_per_second: port.bits_per_second });
+                    continue;
+                }
                 let located = ::lab::resolve(spec)?;
                 let place = Place::at(spec.clone(), again(&located)?)?;
                 match measures {
@@ -279,7 +317,7 @@ impl Ports {
                 }
                 crate::kinds::shared::measurable(&place)?;
                 *mac = Mac(place.interface.mac.with_context(|| format!("{spec} has no Ethernet address"))?);
-                ends.push((located, spec.clone()));
+                ends.push(End::here(located, spec.clone()));
             }
             let Ok(ends) = <[_; 2]>::try_from(ends) else { bail!("a pair has two ends") };
             let next = match bench.gateway.get(number) {
@@ -325,7 +363,7 @@ impl Ports {
             place.guard_taking(&consent.yes_disrupt, None)?;
             crate::kinds::shared::measurable(&place)?;
             stations.push(Station::at(&place, number, bench.gateway.get(number).map(|mac| **mac))?);
-            ends.push((located, (*spec).clone()));
+            ends.push(End::here(located, (*spec).clone()));
         }
         let way = mesh_way(bench, ends, stations)?;
         Ok(Ports { ways: vec![way], device: None, lab: None })
@@ -353,7 +391,7 @@ impl Ports {
         let located = ::lab::resolve(on)?;
         let place = Place::at(on.clone(), again(&located)?)?;
         place.guard(&consent.yes_disrupt)?;
-        let way = way((located, on.clone()), Vec::new(), String::new());
+        let way = way(End::here(located, on.clone()), Vec::new(), String::new());
         Ok(Ports { ways: vec![way], device: None, lab: None })
     }
 
@@ -415,7 +453,7 @@ const MESH_PORTS: u32 = 4;
 
 fn end_of(host: &Host) -> Result<End> {
     let name = host.interface.to_owned();
-    Ok((Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))
+    Ok(End::here(Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))
 }
 
 /// Between the ports of a lab's device: all of them, or two and two.
@@ -447,10 +485,7 @@ fn lab_ways(bench: &Bench, lab: &Lab, router: bool) -> Result<Vec<Way>> {
 
 /// From each of `ends` to every other.
 fn mesh_way(bench: &Bench, ends: Vec<End>, stations: Vec<Station>) -> Result<Way> {
-    let mut to = Vec::new();
-    for (located, name) in &ends {
-        to.push((again(located)?, name.clone()));
-    }
+    let to = ends.iter().map(End::again).collect::<Result<_>>()?;
     let next = |at: usize| stations.get((at + 1) % stations.len());
     let learning = stations
         .iter()
@@ -470,7 +505,7 @@ fn ways(bench: &Bench, pairs: Vec<Pair>) -> Vec<Way> {
                 macs[from], next[from], networks[from], networks[to]
             )
         };
-        let again = |(located, name): &End| again(located).ok().map(|located| (located, name.clone()));
+        let again = |end: &End| end.again().ok();
         let own = bench.what.is_some() || bench.plugin.is_some();
         let back = if bench.both_ways { again(&far).zip(again(&near)) } else { None };
         let learning = |from: usize| match own {

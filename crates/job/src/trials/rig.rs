@@ -1,5 +1,6 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
+use super::far::{self, Far};
 use super::looks::Looks;
 pub use super::offer::Offer;
 use super::outcome::{Around, add, outcome_of};
@@ -14,7 +15,6 @@ use crate::device_counters::DeviceCounters;
 use crate::kinds::shared::{self, Through};
 use crate::kinds::what::Plugged;
 use crate::mesh;
-use crate::place::Place;
 use crate::run::PerPort;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
@@ -23,7 +23,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
 use report::causes::{self, Where};
 use report::search::FlowTrial;
-use report::{Cause, Code, Environment, Note, Report, Said, Warnings};
+use report::{AgentPart, Cause, Code, Environment, Note, Report, Said, Warnings};
 use snapshot::Board;
 use spec::{Bench, Engine as EngineName, How, Timestamps};
 use std::collections::BTreeMap;
@@ -106,10 +106,14 @@ pub struct Rig {
     /// What is to be said once about the ports.
     pub warnings: Warnings,
     pub environment: Option<Environment>,
+    /// Who carried out the first trial, where its ports are at agents.
+    pub agents: Vec<AgentPart>,
     /// What shows the trials while they last.
     pub show: Option<Show>,
     /// The probe under test, where it is one.
     probed: Option<Probed>,
+    /// Its ports are at agents.
+    far: Option<Far>,
 }
 
 /// Names of ports, for a person.
@@ -117,6 +121,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a String>) -> String {
     names.map(String::as_str).collect::<Vec<_>>().join("+")
 }
 
+const SIGNED: &str = "a trial's frames end with a signature of 18 bytes";
 /// So many trials later frames are signed as the same stream again.
 const TRIALS_APART: u32 = 8;
 /// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
@@ -124,7 +129,11 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 impl Rig {
     pub fn new(bench: &Bench, session: &Session) -> Result<Rig> {
-        Rig::with(bench, Ports::find(bench, &session.consent)?, session)
+        let elsewhere = session.elsewhere.as_deref();
+        if elsewhere.is_some() {
+            far::check(bench)?;
+        }
+        Rig::with(bench, Ports::find(bench, &session.consent, elsewhere)?, session)
     }
 
     /// With a probe under test.
@@ -144,6 +153,7 @@ impl Rig {
 
     fn with(bench: &Bench, mut ports: Ports, session: &Session) -> Result<Rig> {
         let seed = bench.seed.unwrap_or_else(shared::draw_seed);
+        let far = session.elsewhere.as_ref().map(|runs| Far::of(bench, &ports, runs, session)).transpose()?;
         if let Some(asked) = &bench.plugin {
             ports.send_what_it_makes(Plugged::of(asked)?, seed)?;
         }
@@ -186,8 +196,10 @@ impl Rig {
             board: Arc::clone(&session.board),
             warnings,
             environment: None,
+            agents: Vec::new(),
             show: None,
             probed: None,
+            far,
         })
     }
 
@@ -218,25 +230,11 @@ impl Rig {
         self.stop.load(Relaxed)
     }
 
-    /// All ports that send.
-    fn senders(&self) -> Result<Vec<Place>> {
-        let mut all = Vec::new();
-        for way in &self.ports.ways {
-            all.extend(way.senders()?);
-        }
-        Ok(all)
-    }
-
     /// The speed that the slowest sending port states.
     pub fn bits_per_second(&self) -> Result<Option<u64>> {
         let mut least = None;
-        for place in self.senders()? {
-            // Virtual devices state a speed and do not keep to it.
-            let speed = place.bits_per_second().filter(|_| !place.is_virtual());
-            least = match (least, speed) {
-                (Some(a), Some(b)) => Some(std::cmp::min::<u64>(a, b)),
-                (a, b) => a.or(b),
-            };
+        for way in &self.ports.ways {
+            least = way.speeds()?.into_iter().flatten().chain(least).min();
         }
         Ok(least)
     }
@@ -340,7 +338,13 @@ impl Rig {
         }
         for (from, name, frames) in self.ports.ways.iter().flat_map(Way::learning) {
             let program = match frames {
-                Learning::These(what) => self.program(what, &offer.size, None, None)?,
+                Learning::These(what) => {
+                    if let Some(far) = &self.far {
+                        far.teach(name, what, &offer.size, &self.stop)?;
+                        continue;
+                    }
+                    self.program(what, &offer.size, None, None)?
+                }
                 Learning::Between(from, to) => {
                     let what = mesh::frames(None, from, to);
                     let mut program = self.program(&what, &offer.size, None, None)?;
@@ -371,12 +375,7 @@ impl Rig {
         flows: Option<u64>,
         signature: Option<u32>,
     ) -> Result<Program> {
-        let what = match flows {
-            Some(flows) => {
-                what.replace("{flows}", &flows.to_string()).replace("{last}", &(1023 + flows).to_string())
-            }
-            None => what.to_owned(),
-        };
+        let what = with_flows(what, flows);
         let options = Options { size: Some(size.clone()), seed: self.seed, signature, name: String::new() };
         Ok(compile(&what, &options)?)
     }
@@ -408,6 +407,9 @@ impl Rig {
         let ways = &self.ports.ways;
         let width = |ways: &[Way]| ways.iter().map(Way::width).sum::<usize>();
         let Some(own) = ways.get(way) else { return Ok(Vec::new()) };
+        if self.far.is_some() {
+            return Ok(vec![None; own.width()]);
+        }
         match crate::environment::allowed_cpus() {
             Some(allowed) if !told && width(ways) > 1 => {
                 // As with one way, the work of the lab's device is left where it is.
@@ -500,6 +502,9 @@ impl Rig {
             let mut environment = first.environment.clone();
             environment.interfaces.extend(others.flat_map(|report| report.environment.interfaces));
             self.environment = Some(environment);
+            // Their reports are of that trial alone.
+            let who = |agent: &AgentPart| AgentPart { report: None, began_late_ns: None, ..agent.clone() };
+            self.agents = first.result.agents.iter().map(who).collect();
         }
     }
 
@@ -611,7 +616,11 @@ impl Rig {
 
     /// Where trials are done, for what to type next.
     pub fn place(&self) -> Where {
-        if self.ports.lab.is_some() { Where::InALab } else { Where::Here }
+        match (&self.ports.lab, &self.far) {
+            (Some(_), _) => Where::InALab,
+            (None, Some(_)) => Where::AtAgents,
+            (None, None) => Where::Here,
+        }
     }
 
     /// Each way's result gets what the lab's device counted where its frames went, and the names of its ports, which causes
@@ -692,7 +701,9 @@ impl Rig {
         if let Some(probed) = &self.probed {
             return self.send_to_probe(probed, offer, &stop, onlooker);
         }
-        const SIGNED: &str = "a trial's frames end with a signature of 18 bytes";
+        if let Some(far) = &self.far {
+            return self.one_far_way(far, way, offer, &stop);
+        }
         let compile = |what: &str, signature| {
             self.program(what, &offer.size, offer.flows, Some(signature)).context(SIGNED)
         };
@@ -753,6 +764,23 @@ impl Rig {
         Ok((report, due))
     }
 
+    /// The same, where its ports are at agents.
+    fn one_far_way(
+        &self,
+        far: &Far,
+        way: &Way,
+        offer: &Offer,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Report, Option<u64>)> {
+        let Sends::One(what) = &way.sends else { bail!("`.plugin`: {}", far::ONE_PLACE) };
+        let what = with_flows(what, offer.flows);
+        let program = self.program(&what, &offer.size, None, Some(0)).context(SIGNED)?;
+        let program = program.with_schedule(offer.schedule.clone());
+        let due = offer.duration.and_then(|time| program.frames_due_by(super::nanos(time).checked_sub(1)?));
+        let report = far.run(&what, offer, self.seed, stop)?;
+        Ok((report, due))
+    }
+
     /// Runs the user's command, on the lab's device if there is one. It must not hold up the trial: nobody waits for it.
     fn reset(&self, text: &str) {
         let device = self.ports.lab.as_ref().and_then(|lab| lab.device.as_ref());
@@ -776,6 +804,16 @@ impl Rig {
                 self.board.say(Note::warning(Code::CommandFailed, format!("cannot run `{text}`: {error}")))
             }
         }
+    }
+}
+
+/// What is sent, with so many flows.
+fn with_flows(what: &str, flows: Option<u64>) -> String {
+    match flows {
+        Some(flows) => {
+            what.replace("{flows}", &flows.to_string()).replace("{last}", &(1023 + flows).to_string())
+        }
+        None => what.to_owned(),
     }
 }
 

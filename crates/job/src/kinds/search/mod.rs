@@ -9,7 +9,7 @@ mod unfinished;
 use super::Run;
 use super::shared;
 use crate::session::Session;
-use crate::trials::{Offer, Rig, Series, frame_sizes, frames_per_second, mean_bytes, nanos};
+use crate::trials::{Offer, Rig, Series, far, frame_sizes, frames_per_second, mean_bytes, nanos};
 use anyhow::{Result, bail};
 use report::causes::{self, StoppedAt};
 use report::search::{SearchAxis, SearchKind, SearchMethod, SearchResult, SizeResult};
@@ -119,6 +119,9 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let mut bench = job.bench.clone();
     bench.seed = bench.seed.or_else(|| earlier.as_ref()?.resolved.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(find, &mut bench);
+    if session.elsewhere.is_some() {
+        far::check_search(find)?;
+    }
     session.stop_in_order();
     let mut rig = match find {
         Find::Flows(flows) => Rig::with_probe(&bench, flows, session)?,
@@ -202,6 +205,7 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     let ways = &series.rig.ports.ways;
     report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
     report.resolved.source = ways.first().map(|way| way.source());
+    report.result.agents = std::mem::take(&mut series.rig.agents);
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
     // The first that there is: it names its goal.

@@ -205,7 +205,9 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             .map(|c| c.rise)
     };
     // A counter that did not rise is not listed; where nothing is listed nobody has looked.
-    let looked = result.counters.iter().any(|c| c.place == from || c.place == to);
+    // (Here both ends are looked at together, and each agent looks at its own.)
+    let together = place != Where::AtAgents;
+    let looked = result.counters.iter().any(|c| c.place == to || together && c.place == from);
     let at_the_end = counted("rx_packets").or(looked.then_some(0));
     let left = tx.interface_counters.iter().all(|c| c.missing_frames == 0);
     // Of several ports' frames it is not known which of them came to which.
