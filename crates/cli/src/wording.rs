@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// What libraries speak of as of settings and crate `spec` cannot declare as such: options of verbs that are no jobs, verbs, several options
 /// at once, and a setting of which a word alone (`password_file`) would be another one's.
 const OTHERWISE: &[(&str, &str)] = &[
+    ("agents_copy", "--agents-copy"),
     ("agents_timeout", "--agents-timeout"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("json", "`--json`"),

@@ -167,8 +167,12 @@ impl Client {
         if patience.stop.load(Relaxed) {
             return Err(Lost::Stopped);
         }
+        let command = match &reach.copied {
+            Some(copied) => crate::copy::command(&reach.command, copied, &patience)?,
+            None => reach.command.clone(),
+        };
         let mut child = port::outside::program("sh")
-            .args(["-c", &reach.command])
+            .args(["-c", &command])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -15,6 +15,7 @@ extern crate no_schema as schemars;
 
 mod check;
 mod client;
+mod copy;
 mod files;
 mod grid;
 mod joint;

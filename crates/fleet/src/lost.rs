@@ -44,6 +44,12 @@ pub enum Lost {
         /// This one's.
         here: &'static str,
     },
+    /// This program cannot be copied to its host.
+    #[error("netdyno is not copied there: {why}")]
+    NotCopied {
+        /// Why.
+        why: String,
+    },
     /// It refuses a request.
     #[error("{}", shown(&.0.message))]
     Refused(Box<Fault>),
@@ -69,6 +75,8 @@ pub enum LostKind {
     Nonsense,
     /// It is of another version.
     Version,
+    /// The program cannot be copied to its host.
+    NotCopied,
     /// It refuses what it was asked.
     Refused,
     /// Its clock was set, or its time stamps contradict each other.
@@ -123,6 +131,7 @@ impl Lost {
             Lost::Silent { .. } => LostKind::Silent,
             Lost::Nonsense { .. } => LostKind::Nonsense,
             Lost::OtherVersion { .. } => LostKind::Version,
+            Lost::NotCopied { .. } => LostKind::NotCopied,
             // Of `hello` nothing but the protocol can be wrong.
             Lost::Refused(fault) if is_of_hello(fault) => LostKind::Version,
             Lost::Refused(_) => LostKind::Refused,
@@ -143,14 +152,21 @@ impl Lost {
             }
             Lost::NotStarted(_) | Lost::Stopped => return None,
             Lost::Ended { .. } => {
-                "type the command by itself: it must start `netdyno agent --stdio` without asking for anything"
+                "type the command by itself: it must start `netdyno agent --stdio` without asking for anything (where netdyno is missing, `.agents_copy` copies it)"
             }
             Lost::Silent { to: "hello", .. } => {
                 "type the command by itself: if it asks for a password, use a key; if it only is slow, give a longer `.agents_timeout`"
             }
             Lost::Silent { .. } => "give a longer `.agents_timeout`",
             Lost::Nonsense { .. } => STDIO,
-            Lost::OtherVersion { here, .. } => return Some(format!("install netdyno {here} there")),
+            Lost::OtherVersion { here, .. } => {
+                return Some(format!(
+                    "install netdyno {here} there, or have this one copied there (`.agents_copy`)"
+                ));
+            }
+            Lost::NotCopied { .. } => {
+                "install netdyno there, and leave out `.agents_copy` (in an inventory `copy`) for it"
+            }
             Lost::Refused(fault) => return fault.data.remedy.as_deref().map(shown),
             Lost::Clock(_) => "let one daemon keep each host's clock, and try again",
         };

@@ -65,6 +65,15 @@ pub struct Reach {
     pub interfaces: Vec<String>,
     /// Words by which agents are chosen.
     pub tags: Vec<String>,
+    /// This program is copied to its host, and run there ([`Reach::copies`]).
+    pub(crate) copied: Option<crate::copy::Copied>,
+}
+
+impl Reach {
+    /// From now on the program that runs there is this one: it is copied to the host, if it is not there yet.
+    pub fn copies(&mut self) {
+        self.copied.get_or_insert_default();
+    }
 }
 
 /// An option that names no agent.
@@ -109,7 +118,13 @@ impl FromStr for Reach {
         }
         match bad_command(command) {
             Some(what) => Err(BadReach::Command { name, what }),
-            None => Ok(Reach { name, command: command.to_owned(), interfaces: Vec::new(), tags: Vec::new() }),
+            None => Ok(Reach {
+                name,
+                command: command.to_owned(),
+                interfaces: Vec::new(),
+                tags: Vec::new(),
+                copied: None,
+            }),
         }
     }
 }
@@ -138,6 +153,9 @@ struct Entry {
     /// Words by which agents are chosen.
     #[serde(default)]
     tags: Vec<String>,
+    /// Copy netdyno to the host, and run it there. Default: what the command names is there.
+    #[serde(default)]
+    copy: bool,
 }
 
 /// Why a file is none of agents.
@@ -199,7 +217,8 @@ pub fn inventory(text: &str, name: &str) -> Result<Vec<Reach>, BadInventory> {
                 return Err(bad(&format!("{path}.{member}"), what));
             }
         }
-        Ok(Reach { name, command: entry.command, interfaces: entry.interfaces, tags: entry.tags })
+        let copied = entry.copy.then(crate::copy::Copied::default);
+        Ok(Reach { name, command: entry.command, interfaces: entry.interfaces, tags: entry.tags, copied })
     };
     read.agents.into_iter().map(reach).collect()
 }

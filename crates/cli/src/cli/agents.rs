@@ -52,6 +52,10 @@ pub struct Reached {
     /// Take agents from this file, too (docs/many-machines.md).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub inventory: Option<PathBuf>,
+    /// Copy this netdyno to each agent's host, where it is not there yet (its hash is compared), and run it there: the command's `netdyno`
+    /// is replaced by the copy, in ~/.cache/netdyno.
+    #[arg(long)]
+    pub agents_copy: bool,
 }
 
 /// Agents that carry out a job: its interfaces are theirs.
@@ -68,6 +72,10 @@ pub struct Elsewhere {
     /// Take agents from this file, too (docs/many-machines.md).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Agents")]
     pub inventory: Option<PathBuf>,
+    /// Copy this netdyno to each agent's host, where it is not there yet (its hash is compared), and run it there: the command's `netdyno`
+    /// is replaced by the copy, in ~/.cache/netdyno.
+    #[arg(long, hide_short_help = true, help_heading = "Agents")]
+    pub agents_copy: bool,
     /// Wait so long for each answer of an agent, and for its command to begin; default: 10s.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true, help_heading = "Agents")]
     pub agents_timeout: Option<Duration>,

@@ -61,20 +61,20 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 /// Agents that carry out a job, and how long each answer of theirs is waited for; `None`: none is named.
 pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Duration)>> {
-    let Elsewhere { agent, inventory, agents_timeout } = asked.clone();
+    let Elsewhere { agent, inventory, agents_copy, agents_timeout } = asked.clone();
     let answer = agents_timeout.unwrap_or(ANSWER);
     if agent.is_empty() && inventory.is_none() {
-        if agents_timeout.is_some() {
-            bail!(
-                "--agents-timeout: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too"
-            );
+        if let Some(option) =
+            agents_timeout.map(|_| "--agents-timeout").or(agents_copy.then_some("--agents-copy"))
+        {
+            bail!("{option}: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too");
         }
         return Ok(None);
     }
     if answer < LEAST {
         bail!("--agents-timeout: 100 ms are the least");
     }
-    Ok(Some((reached(Reached { agent, inventory })?, answer)))
+    Ok(Some((reached(Reached { agent, inventory, agents_copy })?, answer)))
 }
 
 /// The agents that are named, in the order of the inventory and then of the options.
@@ -90,6 +90,9 @@ pub fn reached(asked: Reached) -> Result<Vec<Reach>> {
             Some(listed) => listed.command = agent.command,
             None => agents.push(agent),
         }
+    }
+    if asked.agents_copy {
+        agents.iter_mut().for_each(Reach::copies);
     }
     if agents.is_empty() {
         bail!(

@@ -328,3 +328,74 @@ fn a_file_lists_agents_and_options_go_before_it() {
     std::fs::write(&file, "schema: [").expect("written");
     start(check(&here, &[])).wait().refused(&[&file]);
 }
+
+/// SHA-256 of a file, by another program.
+fn hash(file: &str) -> String {
+    let said = run(format!("sha256sum {file}")).ok().stdout;
+    said.split_whitespace().next().expect("a hash").to_owned()
+}
+
+#[test]
+fn where_netdyno_is_missing_this_one_is_copied_and_its_hash_is_compared() {
+    alone();
+    let dir = folder();
+    let home = path(&dir, "home");
+    std::fs::create_dir(&home).expect("a folder");
+    let agent =
+        |words: &str| format!("exec env -i HOME={home} PATH=/usr/bin:/bin {words} netdyno agent --stdio");
+    let one = |words: &str, reach: String| {
+        start(check(&format!("--quick --json {words}"), &[("lab1", reach)])).wait()
+    };
+    let lacking = told(&one("", agent("")).with(2));
+    let said = of(&lacking, "lab1").to_string();
+    assert!(said.contains("--agents-copy copies it"), "{said}");
+    assert!(std::fs::read_dir(&home).expect("a folder").next().is_none(), "nobody asked for it");
+
+    let ready = told(&one("--agents-copy", agent("")).ok());
+    assert_eq!(of(&ready, "lab1")["ready"], true, "{ready}");
+    let own = hash(&program());
+    let copy = format!("{home}/.cache/netdyno/netdyno-{own}");
+    let files = || -> Vec<String> {
+        let entries = std::fs::read_dir(format!("{home}/.cache/netdyno")).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect()
+    };
+    assert_eq!((hash(&copy), files()), (own.clone(), vec![format!("netdyno-{own}")]));
+    // It is there: what is copied once is not copied again. (Nor is its time of change.)
+    let changed = || std::fs::metadata(&copy).and_then(|of| of.modified()).expect("a time");
+    let before = changed();
+    // By an inventory, too.
+    let file = path(&dir, "lab.yaml");
+    let entry = format!(
+        "schema: netdyno.inventory/1\nagents: {{lab1: {{command: \"{}\", copy: true}}}}\n",
+        agent("")
+    );
+    std::fs::write(&file, entry).expect("written");
+    run(format!("netdyno agents check --quick --inventory {file}")).ok();
+    assert_eq!(changed(), before);
+    // What has another hash is not believed.
+    std::fs::write(&copy, "#!/bin/sh\necho no").expect("written");
+    assert_eq!(told(&one("--agents-copy", agent("")).ok())["agents"][0]["ready"], true);
+    assert_eq!((hash(&copy), files().len()), (own, 1));
+
+    // Of another machine; what cannot be written; no shell; where to is not known.
+    let fakes = path(&dir, "fakes");
+    std::fs::create_dir(&fakes).expect("a folder");
+    std::fs::write(format!("{fakes}/uname"), "#!/bin/sh\n[ $1 = -m ] && echo sparc64 || echo Linux\n")
+        .expect("written");
+    run(format!("chmod 755 {fakes}/uname")).ok();
+    for (reach, why) in [
+        (
+            agent(&format!("PATH={fakes}:/usr/bin:/bin")),
+            "its machine is sparc64 (Linux), and this netdyno is one for",
+        ),
+        (agent("HOME=/proc/none"), "ended (exit status"),
+        (agent("HOME='/tmp/x y'"), "no shell answers there"),
+        ("exec true netdyno agent --stdio".to_owned(), "no shell answers there"),
+        (format!("sh -c '{} agent --stdio'", program()), "outside of quotes"),
+        ("exec sleep 100 ; netdyno agent".to_owned(), "no end within 2 s"),
+    ] {
+        let ran = one("--agents-copy --timeout 100ms", reach.clone()).with(2);
+        let error = of(&told(&ran), "lab1")["error"].to_string();
+        assert!(error.contains(why), "{reach}: {error}");
+    }
+}

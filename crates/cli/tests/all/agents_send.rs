@@ -434,6 +434,17 @@ fn agents_are_reached_by_a_real_ssh() {
     let [tx, rx] = ["tx", "rx"].map(|end| number(&result["result"][end]["frames"]));
     assert_eq!((tx, rx, number(&result["result"]["loss"]["frames"])), (2_000, 2_000, 0));
     assert!(number(&of(&result, "far")["clock"]["round_trip_ns"]) > 0);
+    // Where it is not installed it is copied by the same ssh.
+    let lacks = [agents[0].clone(), ("far", format!("{ssh} netdyno agent --stdio --allow-interface rx1"))];
+    run(&words, &lacks).with(2).says(&["far: its command ended", "not found", "--agents-copy copies it"]);
+    let inventory = net.file("lab.yaml");
+    let far = serde_json::json!({ "command": lacks[1].1, "copy": true });
+    let listed = serde_json::json!({ "schema": "netdyno.inventory/1", "agents": { "far": far } });
+    std::fs::write(&inventory, listed.to_string()).expect("written");
+    let result = counted(&run(&[&words[..], &["--inventory", &inventory]].concat(), &agents[..1]));
+    assert_eq!(number(&result["result"]["rx"]["frames"]), 2_000);
+    let cache = std::fs::read_dir(format!("{home}/.cache/netdyno")).expect("a copy");
+    assert_eq!(cache.count(), 1);
     // A login that is refused says so, and nothing is sent.
     let refused = [agents[0].clone(), ("far", agents[1].1.replace(".ssh/key", ".ssh/none"))];
     run(&words, &refused).refused(&["far: its command ended", "Permission denied", "nothing was sent"]);
