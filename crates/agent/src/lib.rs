@@ -19,6 +19,7 @@ mod folder;
 mod grants;
 mod host;
 mod input;
+mod log;
 mod message;
 mod outbox;
 mod prepare;
@@ -29,6 +30,7 @@ mod schema;
 pub use grants::{BadGrant, Grants};
 pub use host::boot_id;
 pub use input::{Came, Input};
+pub use log::Log;
 pub use message::{
     Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault,
     FaultData, FaultKind, FilePiece, FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits,
@@ -74,6 +76,8 @@ pub struct Options {
     pub grants: Grants,
     /// Bytes of all files.
     pub contents_bytes: u64,
+    /// Where it is written down who asked for what.
+    pub log: Option<Log>,
 }
 
 /// Why it ended.
@@ -140,6 +144,7 @@ type Runs = BTreeMap<String, Arc<Run>>;
 
 struct Agent {
     grants: Grants,
+    log: Option<Log>,
     limits: Limits,
     folder: Folder,
     contents: Contents,
@@ -180,6 +185,7 @@ impl Agent {
         Agent {
             contents: Contents::new(folder.path(), options.contents_bytes),
             grants: options.grants,
+            log: options.log,
             limits,
             folder,
             outbox,
@@ -237,7 +243,9 @@ impl Agent {
                 now(json!({}))
             }
             "job.start" => {
-                self.start(request)?;
+                self.start(request).inspect_err(|fault| {
+                    self.log.iter().for_each(|log| log.refused(&fault.message));
+                })?;
                 None
             }
             "job.go" => self.go(&request.params()?)?,
@@ -269,6 +277,9 @@ impl Agent {
             return Err(Fault::usage(what).remedy("use a client of the same version as the agent"));
         }
         self.greeted = true;
+        if let Some(log) = &self.log {
+            log.client(&hello.client);
+        }
         Ok(now(Welcome {
             protocol: PROTOCOL.into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -403,6 +414,10 @@ impl Agent {
 
     fn start(&mut self, request: &Request) -> Result<(), Fault> {
         let asked: JobStart = request.params()?;
+        if let Some(why) = self.log.as_ref().and_then(Log::broken) {
+            let what = format!("the agent's log cannot be written: {why}");
+            return Err(Fault::new(FaultKind::Limit, what).remedy("make room for it"));
+        }
         let all = self.runs.len();
         let going: Vec<Arc<Run>> = self.runs.values().filter(|run| !run.is_over()).cloned().collect();
         if going.len() >= RUNNING || all >= RUNS {
@@ -422,6 +437,10 @@ impl Agent {
         self.next_run += 1;
         let started =
             JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };
+        if let Some(log) = &self.log {
+            let interfaces = serde_json::to_value(&started.interfaces).map_err(internal)?;
+            log.started(&name, &started.job, &interfaces);
+        }
         let run = prepared.start(number, name.clone())?;
         let run = Arc::new(run);
         self.runs.insert(name, Arc::clone(&run));
@@ -430,10 +449,13 @@ impl Agent {
         self.outbox.push(answer(&request.id, &told));
         let (outbox, over, waiting) =
             (Arc::clone(&self.outbox), Arc::clone(&self.over), Arc::clone(&self.waiting));
-        let of_thread = Arc::clone(&run);
+        let (of_thread, log) = (Arc::clone(&run), self.log.clone());
         let follow = move || {
             let answered = of_thread.follow(&outbox, every, &over);
             waiting.fetch_sub(answered, Relaxed);
+            if let Some(log) = log {
+                log.over(&of_thread.name, of_thread.outcome().as_deref());
+            }
         };
         match std::thread::Builder::new().name("run".to_owned()).spawn(follow) {
             Ok(follower) => self.keep(follower),
@@ -463,6 +485,9 @@ impl Agent {
             }
         }
         self.runs.values().for_each(|run| run.forget());
+        if let Some(log) = &self.log {
+            log.gone();
+        }
     }
 }
 

@@ -224,6 +224,9 @@ pub struct Client {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// Whose it is, for the agent's log: `alice@desk`.
+    #[serde(default)]
+    pub user: Option<String>,
 }
 
 /// Parameters of `hello`.

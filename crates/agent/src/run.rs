@@ -101,6 +101,18 @@ impl Run {
         Err(fault.remedy("stop it, or wait for it"))
     }
 
+    /// What came of it, in a word or a sentence, once it is over.
+    pub fn outcome(&self) -> Option<String> {
+        let verdict = |told: &Value| {
+            let verdict = told.pointer("/report/result/verdict")?;
+            verdict.get("outcome").and_then(Value::as_str).map(str::to_owned)
+        };
+        self.end().answer.as_ref().map(|answer| match answer {
+            Ok(told) => verdict(told).unwrap_or_else(|| "over".to_owned()),
+            Err(fault) => fault.message.clone(),
+        })
+    }
+
     /// Ends it without a report.
     pub fn abort(&self) {
         self.aborted.store(true, Relaxed);

@@ -109,6 +109,16 @@ pub(crate) enum Said {
     Unasked(String, Value),
 }
 
+/// Who asks, for the agent's log: `alice@desk`.
+fn user() -> String {
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    match std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")) {
+        Ok(user) => format!("{user}@{host}"),
+        Err(_) => format!("{}@{host}", rustix::process::getuid().as_raw()),
+    }
+}
+
 /// Was a clock that showed these two not set in between, which lasted at least and at most so long? What is more than the slew of one that
 /// is kept right was a step, forwards or back.
 fn is_kept(from: u64, to: u64, least: u64, most: u64) -> bool {
@@ -210,7 +220,7 @@ impl Client {
 
     fn greet(&mut self) -> Result<Welcome, Lost> {
         let hello = json!({
-            "client": { "name": "netdyno", "version": env!("CARGO_PKG_VERSION") },
+            "client": { "name": "netdyno", "version": env!("CARGO_PKG_VERSION"), "user": user() },
             "protocol": [PROTOCOL],
         });
         let welcome: Value = self.call("hello", &hello)?;

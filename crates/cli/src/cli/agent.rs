@@ -65,6 +65,10 @@ pub struct Allowed {
     /// Jobs may make this prefix the host's own.
     #[arg(long, value_name = "PREFIX", help_heading = "Expert")]
     pub allow_source_prefix: Vec<String>,
+    /// Write to the end of this file who asked for what: a line of JSON for each client, each job that was started or refused, and each end. While
+    /// it cannot be written, no job is started.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub log: Option<PathBuf>,
     /// For trying out whether distances of clocks are found: answer by a clock, and stamp frames by it, that is so many nanoseconds
     /// ahead of this host's (behind: -5000). Arrivals are timed by this host's own all the same.
     #[arg(
@@ -102,6 +106,7 @@ impl Allowed {
             allow_read,
             allow_public_target,
             allow_source_prefix,
+            log,
             clock_ahead,
             max_contents,
         } = self;
@@ -115,6 +120,7 @@ impl Allowed {
         add("allow-read", &mut each(allow_read));
         add("allow-public-target", &mut each(allow_public_target));
         add("allow-source-prefix", &mut each(allow_source_prefix));
+        add("log", &mut log.iter().map(|file| file.as_os_str().to_os_string()));
         let ahead = Some(*clock_ahead).filter(|ahead| *ahead != 0);
         add("clock-ahead", &mut ahead.iter().map(|ahead| ahead.to_string().into()));
         add("max-contents", &mut std::iter::once(max_contents.text().into()));

@@ -2,7 +2,7 @@
 
 use crate::cli::agent::{Agent, Allowed};
 use crate::client::Signals;
-use agent::{Ended, Grants, Options};
+use agent::{Ended, Grants, Log, Options};
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -38,5 +38,9 @@ fn options(allowed: Allowed) -> Result<Options> {
         public_targets: allowed.allow_public_target,
         source_prefixes: allowed.allow_source_prefix,
     };
-    Ok(Options { grants: grants.checked()?, contents_bytes: *allowed.max_contents })
+    let log = allowed.log.as_deref().map(|file| {
+        let open = Log::open(file);
+        open.with_context(|| format!("--log {}", report::units::printable(&file.display().to_string())))
+    });
+    Ok(Options { grants: grants.checked()?, contents_bytes: *allowed.max_contents, log: log.transpose()? })
 }

@@ -358,6 +358,42 @@ fn an_interrupt_ends_all_in_order_and_a_controller_that_is_killed_leaves_nothing
 }
 
 #[test]
+fn an_agent_writes_down_who_asked_for_what_and_does_nothing_that_it_cannot_write_down() {
+    let net = Net::new();
+    let log = net.file("agent.log");
+    let far = agent(&net.lab.receiver.namespace, "--allow-interface rx0");
+    let near = |words: &str| [("near", agent(&net.lab.sender.namespace, words)), ("far", far.clone())];
+    let words = near_to_far(&["--rate", "1kpps", "--count", "10", "--json"]);
+    let logged = format!("--allow-interface tx0 --log {log}");
+    counted(&run(&words, &near(&logged)));
+    let not_granted = logged.replace("tx0", "lo");
+    run(&words, &near(&not_granted)).refused(&["near: ", "nothing was sent"]);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events, ["client", "started", "over", "gone", "client", "refused", "gone"], "{text}");
+    assert!(lines[0]["says"]["user"].as_str().is_some_and(|user| user.contains('@')), "{text}");
+    assert_eq!(lines[0]["came"]["uid"], 0, "{text}");
+    assert_eq!(
+        (&lines[1]["kind"], &lines[1]["what"], &lines[1]["rate"]),
+        (&"send".into(), &WHAT.into(), &"1kpps".into())
+    );
+    assert!(lines[1]["interfaces"].to_string().contains("tx0"), "{text}");
+    assert!(lines[2]["run"] == lines[1]["run"] && lines[2]["outcome"].is_string(), "{text}");
+    assert!(lines[5]["why"].as_str().is_some_and(|why| why.contains("tx0")), "{text}");
+    assert_eq!(number(&lines[6]["refused"]), 1, "{text}");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&log).expect("a file").permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let before = left(&net, "tx0");
+    run(&words, &near("--allow-interface tx0 --log /dev/full"))
+        .refused(&["near: the agent's log cannot be written", "make room"]);
+    let folder = run(&words, &near("--allow-interface tx0 --log /"));
+    folder.with(2).says(&["near: its command ended", "--log /: Is a directory"]);
+    assert!(left(&net, "tx0") - before < 10, "nothing was sent");
+}
+
+#[test]
 fn a_clock_that_is_ahead_is_found_within_its_error_and_no_delay_is_negative() {
     let net = Net::new();
     let ahead = 5_000_000i64;
