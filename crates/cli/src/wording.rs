@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// at once, and a setting of which a word alone (`password_file`) would be another one's.
 const OTHERWISE: &[(&str, &str)] = &[
     ("agents_copy", "--agents-copy"),
+    ("at", "--at"),
     ("agents_timeout", "--agents-timeout"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("json", "`--json`"),

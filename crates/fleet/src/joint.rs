@@ -170,7 +170,7 @@ struct Joint<'a> {
     seen: Mutex<BTreeMap<usize, Seen>>,
 }
 
-/// Carries out `job` by these agents, of which each answer is waited for so long. What it writes is allowed by `session.consent`.
+/// Carries out `job` by these agents. What it writes is allowed by `session.consent`.
 ///
 /// # Errors
 /// It cannot be carried out by them, or came to no result.
@@ -178,12 +178,21 @@ pub fn carry_out(
     job: &Job,
     agents: &[Reach],
     session: &job::Session,
-    answer: Duration,
+    asked: &Asked,
 ) -> Result<Report, NotDone> {
-    if crate::trials::are_apart(job, agents)? {
-        return crate::trials::carry_out(job, agents, session, answer);
+    if asked.at.is_none() && crate::trials::are_apart(job, agents)? {
+        return crate::trials::carry_out(job, agents, session, asked);
     }
-    one_run(job, agents, session, (answer, Turn::default()))
+    one_run(job, agents, session, (asked, Turn::default()))
+}
+
+/// How a job is carried out by agents.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Each answer is waited for so long.
+    pub answer: Duration,
+    /// At which agent a job begins that has no interfaces to say it.
+    pub at: Option<String>,
 }
 
 /// Which run it is of several, one after the other, of which each tells its frames from those of the others.
@@ -209,7 +218,7 @@ pub(crate) fn one_run(
     job: &Job,
     agents: &[Reach],
     session: &job::Session,
-    (answer, turn): (Duration, Turn),
+    (asked, turn): (&Asked, Turn),
 ) -> Result<Report, NotDone> {
     let mut job = job.clone();
     if let Job::Send(send) = &mut job
@@ -221,13 +230,13 @@ pub(crate) fn one_run(
         }
         send.seed = Some(job::draw_seed());
     }
-    let plan = plan(&job, agents)?;
+    let plan = plan(&job, agents, asked.at.as_deref())?;
     session.stop_in_order();
     let joint = Joint {
         plan: &plan,
         agents,
         session,
-        answer,
+        answer: asked.answer,
         turn,
         kind: job.kind(),
         boot_id: agent::boot_id(),
@@ -283,7 +292,7 @@ impl Joint<'_> {
         if !outcomes.iter().any(has_begun) {
             return Err(self.first_error(outcomes));
         }
-        let sends = |part: &Part| !matches!(part.role, Role::Measures);
+        let sends = |part: &Part| !part.role.attends();
         let any = self
             .plan
             .parts
@@ -375,7 +384,7 @@ impl Joint<'_> {
             // Before the start it ends all; after it the others go on, and tell what they saw.
             self.course.change(|state| state.failed |= !state.is_begun());
         }
-        if part.role != Role::Measures {
+        if !part.role.attends() {
             self.course.change(|state| state.senders_over += 1);
             if self.course.lock().senders_over >= self.senders() {
                 std::thread::sleep(SETTLES);
@@ -408,7 +417,7 @@ impl Joint<'_> {
         let ahead = self.ahead(number, part, &reached);
         outcome.same_host = ahead.same_host;
         outcome.stamps_ahead_ns = ahead.ns;
-        if part.role != Role::Measures {
+        if !part.role.attends() {
             // A veth takes live frames only where a meter stands at its other end.
             let meters = self.plan.parts.len() - self.senders();
             drop(self.course.await_others(stop, |state| state.ready.len() >= meters)?);
@@ -422,8 +431,16 @@ impl Joint<'_> {
             among: self.among(part, ahead.ns),
         })?;
         let name = self.name(part);
-        let mut tell = |told: Told| self.tell(number, &name, told);
-        if part.role != Role::Whole {
+        let mut tell = |told: Told| {
+            if part.role == Role::Serves && matches!(&told, Told::Note(note) if note.code == Code::Begun) {
+                // It listens.
+                self.course.change(|state| {
+                    state.ready.insert(number, offset);
+                });
+            }
+            self.tell(number, &name, told);
+        };
+        if !matches!(part.role, Role::Whole | Role::Serves) {
             client.await_ready(&started.run, stop, &mut tell)?;
             let offset = client.compared()?;
             outcome.offsets.push(offset);
@@ -433,9 +450,9 @@ impl Joint<'_> {
         }
         outcome.began = true;
         client.is_stopped_in_order();
-        let ends = if part.role == Role::Measures { &self.course.over } else { stop };
+        let ends = if part.role.attends() { &self.course.over } else { stop };
         let report = client.wait(&started.run, ends, &mut tell)?;
-        outcome.early = part.role == Role::Measures && !self.course.over.load(Relaxed);
+        outcome.early = part.role.attends() && !self.course.over.load(Relaxed);
         outcome.offsets.extend(client.compared().ok());
         outcome.unfetched = self.fetch(&mut client, &started.run, part);
         read_report(report)
@@ -495,7 +512,7 @@ impl Joint<'_> {
     }
 
     fn senders(&self) -> usize {
-        self.plan.parts.iter().filter(|part| part.role != Role::Measures).count()
+        self.plan.parts.iter().filter(|part| !part.role.attends()).count()
     }
 
     fn among(&self, part: &Part, stamps_ahead_ns: i64) -> Option<Among> {
@@ -535,6 +552,8 @@ impl Joint<'_> {
                 let remedy = note.remedy.map(|remedy| crate::lost::shown(&remedy));
                 self.session.board.say(Note { text, remedy, ..note });
             }
+            Told::Snapshot(_)
+                if self.plan.parts.get(number).is_some_and(|part| part.role == Role::Serves) => {}
             Told::Snapshot(snapshot) => self.seen().entry(number).or_default().tell(&snapshot),
             Told::Ended(_) => {}
         }

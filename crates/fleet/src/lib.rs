@@ -35,7 +35,7 @@ pub use check::{
     Checked, Entry, Failure, Finding, HostClock, Interface, InterfaceTold, SCHEMA, State, check,
 };
 pub use client::{Client, Patience};
-pub use joint::{NotDone, carry_out};
+pub use joint::{Asked, NotDone, carry_out};
 pub use lost::{Lost, LostKind};
 pub use offset::{Exchange, NoOffset, Offset};
 pub use plan::Unplanned;

@@ -43,7 +43,7 @@ type One<'a> = (&'a Part, &'a Came);
 pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, NotDone> {
     let all: Vec<One<'_>> = plan.parts.iter().zip(&came).collect();
     let (sends, measures): (Vec<One<'_>>, Vec<One<'_>>) =
-        all.iter().partition(|(part, _)| part.role != Role::Measures);
+        all.iter().partition(|(part, _)| !part.role.attends());
     let Some(first) = sends.iter().find_map(|(_, came)| came.report.as_ref().ok()) else {
         return Err(NotDone::Stopped);
     };
@@ -51,9 +51,13 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     let mut whole = Report::new(job.kind());
     whole.environment = first.environment.clone();
     whole.resolved = first.resolved.clone();
-    if let [(Part { role: Role::Whole, .. }, _)] = &all[..] {
+    if all.iter().any(|(part, _)| part.role == Role::Whole) {
         whole = first.clone();
         whole.command_line = Vec::new();
+        if all.len() > 1 {
+            // They are told again, with who says so.
+            whole.warnings = report::Warnings::default();
+        }
     } else {
         known = fill(&mut whole, job, plan, (&sends, &measures));
     }
@@ -627,13 +631,13 @@ fn agents(all: &[One<'_>]) -> Vec<AgentPart> {
             sends_on: part.sends_on.clone(),
             measures_on: part.measures_on.clone(),
             clock: clock(came),
-            began_late_ns: late.filter(|_| part.role != Role::Whole),
+            began_late_ns: late.filter(|_| !matches!(part.role, Role::Whole | Role::Serves)),
             error: came.report.as_ref().err().cloned(),
             report: own.map(Box::new),
         }
     };
     // Who sends comes first.
-    let (sends, measures): (Vec<_>, Vec<_>) = all.iter().partition(|(part, _)| part.role != Role::Measures);
+    let (sends, measures): (Vec<_>, Vec<_>) = all.iter().partition(|(part, _)| !part.role.attends());
     sends.iter().chain(&measures).map(row).collect()
 }
 
@@ -669,15 +673,17 @@ fn verdict(whole: &mut Report, all: &[One<'_>], known: Known) {
             }
         }
         if came.early && !only {
-            let said =
-                format!("{} ended measuring before the senders had done: loss is not known", came.name);
+            let said = match part.role {
+                Role::Serves => format!("{} ended serving before the test had ended", came.name),
+                _ => format!("{} ended measuring before the senders had done: loss is not known", came.name),
+            };
             whole.result.verdict.fall_short(Code::AgentLost, said);
         }
         if let Some(why) = &came.unfetched {
             whole.result.verdict.fall_short(Code::FramesNotCaptured, format!("{}: {why}", came.name));
         }
     }
-    if only {
+    if all.iter().any(|(part, _)| part.role == Role::Whole) {
         return;
     }
     if let Some(said) = job::more_than_sent([known.surplus].into_iter()) {

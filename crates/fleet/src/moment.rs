@@ -79,7 +79,8 @@ impl Seen {
 
 /// How all stand; `None`, until each has told of a moment.
 pub(crate) fn summed(seen: &BTreeMap<usize, Seen>, parts: &[Part]) -> Option<Snapshot> {
-    if seen.len() < parts.len() {
+    // A server's counts are the test's, seen from its end.
+    if seen.len() < parts.iter().filter(|part| part.role != Role::Serves).count() {
         return None;
     }
     let going = seen.values().filter(|seen| !seen.over).map(|seen| seen.now.at_ns).min();
@@ -91,7 +92,7 @@ pub(crate) fn summed(seen: &BTreeMap<usize, Seen>, parts: &[Part]) -> Option<Sna
             bytes: a.bytes.saturating_add(b.bytes),
         })
     };
-    let sends = |part: usize| parts.get(part).is_some_and(|part| part.role != Role::Measures);
+    let sends = |part: usize| parts.get(part).is_some_and(|part| !part.role.attends());
     let senders: Vec<&Moment> =
         moments.iter().filter(|(part, _)| sends(*part)).map(|(_, moment)| moment).collect();
     let intended = senders.iter().try_fold(0u64, |sum, moment| Some(sum.saturating_add(moment.intended?)));

@@ -41,6 +41,15 @@ pub(crate) enum Role {
     Sends { number: u32, measured_at: Option<usize> },
     /// It measures what others send, until they have done.
     Measures,
+    /// It serves an endpoint test until that is over.
+    Serves,
+}
+
+impl Role {
+    /// It is there for what others do, until they have done.
+    pub fn attends(self) -> bool {
+        matches!(self, Role::Measures | Role::Serves)
+    }
 }
 
 /// A job in parts.
@@ -96,6 +105,14 @@ pub enum Unplanned {
         /// The agents.
         agents: String,
     },
+    /// It is not said where a job without interfaces is.
+    #[error("`.at`: the test's server is at {server}; say at which agent it begins, such as `.at` {example}")]
+    NotAt {
+        /// Where the server is.
+        server: String,
+        /// An agent that there is.
+        example: String,
+    },
     /// Something that takes sender and meter in one place.
     #[error("`{setting}`: {why}")]
     Together {
@@ -130,11 +147,100 @@ fn each_once(places: &[At]) -> Vec<usize> {
     all
 }
 
-/// Puts a job into parts.
+/// Where an endpoint test says its server.
+const SERVERS: [&str; 2] = ["/host", "/endpoint/host"];
+/// The port of a server that names none.
+const SERVER_PORT: u16 = 12866;
+
+/// A job that is begun at an agent by its name: whatever has no interfaces. Where an endpoint test's server is at an agent, too (`192.0.2.1@lab2`),
+/// it is started there. `None`: it is said nowhere where it begins, and its interfaces tell.
+fn endpoints(job: &Job, agents: &[Reach], at: Option<&str>) -> Result<Option<Plan>, Unplanned> {
+    let mut value = job.to_value().unwrap_or_default();
+    let is_test = matches!(job, Job::Endpoint(_) | Job::EndpointSearch(_));
+    let host = SERVERS.iter().filter(|_| is_test).find_map(|path| {
+        let (address, name) = value.pointer(path)?.as_str()?.rsplit_once('@')?;
+        Some((*path, address.to_owned(), name.to_owned()))
+    });
+    let known = |setting: &str, name: &str, text: &str| {
+        let found = agents.iter().position(|agent| agent.name.as_str() == name);
+        found.ok_or_else(|| unknown(setting.to_owned(), text, name, agents))
+    };
+    let server = match &host {
+        Some((path, address, name)) => {
+            Some((*path, address, known("host", name, &format!("{address}@{name}"))?))
+        }
+        None => None,
+    };
+    let at = match (at, &host) {
+        (Some(at), _) => known("at", at, at)?,
+        (None, Some((_, _, server))) => {
+            let other = agents.iter().find(|agent| agent.name.as_str() != server).or(agents.first());
+            let example = other.map_or_else(|| "lab1".to_owned(), |agent| agent.name.to_string());
+            return Err(Unplanned::NotAt { server: server.clone(), example });
+        }
+        (None, None) => return Ok(None),
+    };
+    let mut named = None;
+    each_text(&mut value, &mut |setting, reach, text| {
+        if reach == Reaches::Interface && !setting.ends_with("bind_dev") {
+            named.get_or_insert_with(|| text.clone());
+        }
+    });
+    if named.is_some() {
+        return Err(Unplanned::Together {
+            setting: ".at",
+            why: "the job's interfaces say where it is: leave it out",
+        });
+    }
+    let mut parts = Vec::new();
+    if let Some((path, address, agent)) = server {
+        if let Some(host) = value.pointer_mut(path) {
+            *host = json!(address);
+        }
+        let mut serves =
+            json!({ "schema": spec::SCHEMA, "kind": "endpoint-server", "listen": [listened(address)] });
+        if let Some(token) =
+            value.pointer(&path.replace("host", "token_file")).filter(|token| !token.is_null())
+        {
+            serves["token_file"] = token.clone();
+        }
+        parts.push(alone(agent, Role::Serves, serves));
+    }
+    parts.push(alone(at, Role::Whole, value));
+    Ok(Some(Plan { parts, shared: false }))
+}
+
+/// A part that sends and measures nothing by itself.
+fn alone(agent: usize, role: Role, job: Value) -> Part {
+    let job = match job {
+        Value::Object(job) => job,
+        _ => Map::new(),
+    };
+    Part { agent, role, job, sends_on: Vec::new(), measures_on: Vec::new(), arrives_at: Vec::new() }
+}
+
+/// Where a server listens that is called so.
+fn listened(address: &str) -> String {
+    match address.parse::<std::net::IpAddr>() {
+        Ok(address) => std::net::SocketAddr::new(address, SERVER_PORT).to_string(),
+        Err(_)
+            if address.starts_with("unix:")
+                || address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
+        {
+            address.to_owned()
+        }
+        Err(_) => format!("{address}:{SERVER_PORT}"),
+    }
+}
+
+/// Puts a job into parts; `at`: where it begins, if it has no interfaces that say it.
 ///
 /// # Errors
 /// It cannot be carried out by these agents.
-pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
+pub(crate) fn plan(job: &Job, agents: &[Reach], at: Option<&str>) -> Result<Plan, Unplanned> {
+    if let Some(plan) = endpoints(job, agents, at)? {
+        return Ok(plan);
+    }
     let mut value = job.to_value().unwrap_or_default();
     let places = places(&mut value, agents)?;
     let all = each_once(&places);
@@ -170,7 +276,7 @@ pub(crate) fn plan(job: &Job, agents: &[Reach]) -> Result<Plan, Unplanned> {
         .map(|at| (at.agent, at.interface.clone()))
         .collect();
     let parts = parts(&whole, links, (agents, &disrupted));
-    let senders = parts.iter().filter(|part| part.role != Role::Measures).count();
+    let senders = parts.iter().filter(|part| !part.role.attends()).count();
     if senders > 1 && !matches!(job, Job::Send(_)) {
         return Err(Unplanned::Together { setting: ".on", why: "captures are sent by one agent" });
     }
@@ -421,7 +527,7 @@ mod tests {
             .expect("a job")
             .jobs
             .remove(0);
-        plan(&job, &agents(&["a", "b", "c"]))
+        plan(&job, &agents(&["a", "b", "c"]), None)
     }
 
     /// Who does what, in a line.
@@ -432,6 +538,7 @@ mod tests {
             let what = match part.role {
                 Role::Whole => "all".to_owned(),
                 Role::Measures => "measures".to_owned(),
+                Role::Serves => "serves".to_owned(),
                 Role::Sends { number, measured_at } => format!("sends as {number} for {measured_at:?}"),
             };
             format!("{name} {what} {:?} {:?}", part.sends_on, part.measures_on)

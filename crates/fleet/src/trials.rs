@@ -2,7 +2,7 @@
 
 use crate::check::InterfaceTold;
 use crate::client::{Client, Patience};
-use crate::joint::{NotDone, Turn, one_run};
+use crate::joint::{Asked, NotDone, Turn, one_run};
 use crate::plan::{Unplanned, agents_of, place};
 use crate::reach::Reach;
 use job::{Elsewhere, FarPort, Session};
@@ -12,7 +12,6 @@ use spec::{Consent, Job};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
 
 /// So many runs later frames have the same numbers again: what a device held for that long is taken for no other run's.
 const TURNS: u32 = 8;
@@ -33,10 +32,14 @@ pub(crate) fn carry_out(
     job: &Job,
     agents: &[Reach],
     session: &Session,
-    answer: Duration,
+    asked: &Asked,
 ) -> Result<Report, NotDone> {
-    let runs =
-        Runs { agents: agents.to_vec(), answer, consent: session.consent.clone(), begun: AtomicU32::new(0) };
+    let runs = Runs {
+        agents: agents.to_vec(),
+        asked: asked.clone(),
+        consent: session.consent.clone(),
+        begun: AtomicU32::new(0),
+    };
     let session = Session {
         consent: session.consent.clone(),
         stop: Arc::clone(&session.stop),
@@ -52,7 +55,7 @@ pub(crate) fn carry_out(
 #[derive(Debug)]
 struct Runs {
     agents: Vec<Reach>,
-    answer: Duration,
+    asked: Asked,
     consent: Consent,
     begun: AtomicU32,
 }
@@ -82,13 +85,13 @@ impl Elsewhere for Runs {
         // What it says on its way is of one run of many.
         let session = Session { consent: self.consent.clone(), stop: Arc::clone(stop), ..Session::default() };
         let turn = Turn { number: self.begun.fetch_add(1, Relaxed) % TURNS, of: TURNS, trials: true };
-        Ok(one_run(job, &self.agents, &session, (self.answer, turn))?)
+        Ok(one_run(job, &self.agents, &session, (&self.asked, turn))?)
     }
 }
 
 impl Runs {
     fn look(&self, reach: &Reach, interface: &str) -> Result<InterfaceTold, crate::Lost> {
-        let patience = Patience { answer: self.answer, stop: Arc::default() };
+        let patience = Patience { answer: self.asked.answer, stop: Arc::default() };
         let (mut client, _) = Client::reach(reach, patience)?;
         let told: HostTold = client.host(&[interface.to_owned()], false)?;
         told.named.into_iter().next().ok_or_else(|| crate::Lost::Nonsense {

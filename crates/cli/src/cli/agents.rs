@@ -76,6 +76,10 @@ pub struct Elsewhere {
     /// is replaced by the copy, in ~/.cache/netdyno.
     #[arg(long, hide_short_help = true, help_heading = "Agents")]
     pub agents_copy: bool,
+    /// Begin the job at this agent: of jobs without interfaces, such as an endpoint test, whose server may be at another agent
+    /// (192.0.2.1@lab2).
+    #[arg(long, value_name = "AGENT", hide_short_help = true, help_heading = "Agents")]
+    pub at: Option<String>,
     /// Wait so long for each answer of an agent, and for its command to begin; default: 10s.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true, help_heading = "Agents")]
     pub agents_timeout: Option<Duration>,

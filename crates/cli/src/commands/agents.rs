@@ -5,7 +5,7 @@ use crate::client::Signals;
 use crate::output::print;
 use crate::wording;
 use anyhow::{Context, Result, bail};
-use fleet::{Patience, Reach};
+use fleet::{Asked, Patience, Reach};
 use report::units::printable;
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -60,12 +60,14 @@ fn check(args: Check) -> Result<u8> {
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Agents that carry out a job, and how long each answer of theirs is waited for; `None`: none is named.
-pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Duration)>> {
-    let Elsewhere { agent, inventory, agents_copy, agents_timeout } = asked.clone();
+pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Asked)>> {
+    let Elsewhere { agent, inventory, agents_copy, at, agents_timeout } = asked.clone();
     let answer = agents_timeout.unwrap_or(ANSWER);
     if agent.is_empty() && inventory.is_none() {
-        if let Some(option) =
-            agents_timeout.map(|_| "--agents-timeout").or(agents_copy.then_some("--agents-copy"))
+        if let Some(option) = agents_timeout
+            .map(|_| "--agents-timeout")
+            .or(agents_copy.then_some("--agents-copy"))
+            .or(at.as_ref().map(|_| "--at"))
         {
             bail!("{option}: no agent is named: give --agent NAME='COMMAND' or --inventory FILE, too");
         }
@@ -74,7 +76,7 @@ pub fn elsewhere(asked: &Elsewhere) -> Result<Option<(Vec<Reach>, Duration)>> {
     if answer < LEAST {
         bail!("--agents-timeout: 100 ms are the least");
     }
-    Ok(Some((reached(Reached { agent, inventory, agents_copy })?, answer)))
+    Ok(Some((reached(Reached { agent, inventory, agents_copy })?, Asked { answer, at })))
 }
 
 /// The agents that are named, in the order of the inventory and then of the options.

@@ -9,7 +9,7 @@ use crate::client::{Line, Signals, attend};
 use crate::output::{aside, conclude, note, print, say_replaced, written};
 use crate::wording;
 use anyhow::{Context, Result, anyhow, bail};
-use fleet::Reach;
+use fleet::{Asked, Reach};
 use job::{Handle, Member, Session};
 use report::compare::{Named, compare, render};
 use report::units::printable;
@@ -18,7 +18,6 @@ use spec::{Consent, File, Job};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use traffic::Rate;
 use transport::rights::{self, User};
 
@@ -100,8 +99,8 @@ fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
 /// Runs it to its end, and shows it meanwhile.
 fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
     check_output(job, output)?;
-    if let Some((agents, answer)) = elsewhere(&output.elsewhere)? {
-        return at_agents(job, (agents, answer), consent, output);
+    if let Some((agents, asked)) = elsewhere(&output.elsewhere)? {
+        return at_agents(job, (agents, asked), consent, output);
     }
     let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     if let Job::EndpointServer(server) = job
@@ -119,7 +118,7 @@ fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
 /// The same, carried out by agents.
 fn at_agents(
     job: &Job,
-    (agents, answer): (Vec<Reach>, Duration),
+    (agents, asked): (Vec<Reach>, Asked),
     consent: Consent,
     output: &Output,
 ) -> Result<Report> {
@@ -128,7 +127,7 @@ fn at_agents(
     }
     let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     let then = job.clone();
-    let run = move |session: Session| Ok(fleet::carry_out(&then, &agents, &session, answer)?);
+    let run = move |session: Session| Ok(fleet::carry_out(&then, &agents, &session, &asked)?);
     let mut report = attend(output, line(job), session, |session| job::spawn(session, run))?;
     report.command_line = crate::output::command_line();
     Ok(report)
@@ -313,6 +312,7 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         ("--get", !output.get.is_empty()),
         ("--agent", !output.elsewhere.agent.is_empty()),
         ("--inventory", output.elsewhere.inventory.is_some()),
+        ("--at", output.elsewhere.at.is_some()),
     ];
     if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
         bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());

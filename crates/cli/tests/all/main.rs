@@ -6,6 +6,7 @@
 
 mod agent;
 mod agents;
+mod agents_endpoint;
 mod agents_jobs;
 mod agents_send;
 mod agents_trials;
