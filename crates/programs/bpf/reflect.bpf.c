@@ -22,6 +22,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/checksum.h"
 #include "include/headers.h"
 #include "include/reflector.h"
 #include "include/signature.h"
@@ -53,11 +54,6 @@ struct {
 	__type(value, struct reflected);
 } counters SEC(".maps");
 
-struct ports {
-	__be16 source;
-	__be16 destination;
-};
-
 /* The first four bytes of ICMP and ICMPv6. */
 struct icmp {
 	__u8 type;
@@ -65,30 +61,8 @@ struct icmp {
 	__u16 checksum;
 };
 
-#define SWAP(a, b)                       \
-	do {                             \
-		typeof(a) __kept = (a);  \
-		(a) = (b);               \
-		(b) = __kept;            \
-	} while (0)
-
 /* What becomes of a frame. */
 enum fate { REFLECT, REFLECT_ECHO, RESOLUTION, MALFORMED };
-
-/*
- * A checksum after one word under it changed: RFC 1624, equation 3. Sums of words in the machine's byte order are those
- * in the network's, bytes swapped (RFC 1071 section 2). A result of 0 is written as 0xffff, which is the other zero of
- * one's complement: it is right over any message, 0 is wrong over one that is all zeros.
- */
-static __always_inline __u16 corrected(__u16 checksum, __u16 before, __u16 after)
-{
-	__u32 sum = (__u16)~checksum + (__u16)~before + after;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	checksum = ~sum;
-	return checksum ? checksum : 0xffff;
-}
 
 static __always_inline enum fate turn_echo(struct icmp *icmp, __u8 reply)
 {

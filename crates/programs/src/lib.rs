@@ -30,6 +30,8 @@ skeletons! {
     reflect,
     /// Copies what clients say to a TCP server.
     segments,
+    /// Answers STAMP test packets.
+    stamp,
     /// Takes a clone's copies out of a tunnel, and puts the answers to them into it.
     steer,
 }

@@ -1,5 +1,7 @@
 //! What the reflector counts: as the kernel lays it out, and as a user sees the sum.
 
+use crate::stamp::Stamped;
+
 /// What was reflected up to now. Bytes are layer 2 without FCS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reflected {
@@ -25,6 +27,8 @@ pub struct Reflected {
     pub first_ns: Option<u64>,
     /// See `first_ns`.
     pub last_ns: Option<u64>,
+    /// What became of STAMP test packets, if those are answered; then `frames` is the sum of `reflected` and what stands there.
+    pub stamp: Option<Stamped>,
 }
 
 /// One CPU's share: `programs/bpf/include/reflector.h`, field by field.
@@ -63,6 +67,7 @@ impl Reflected {
             malformed: self.malformed + share.malformed,
             first_ns: self.first_ns.into_iter().chain(time(share.first_ns)).min(),
             last_ns: self.last_ns.max(time(share.last_ns)),
+            stamp: self.stamp,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What is to be reflected, and how: plain data.
 
+use crate::stamp;
+
 /// What to reflect, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -12,6 +14,8 @@ pub struct Options {
     /// Leave frames for other Ethernet addresses than the interface's own to its filter. Test frames are seldom
     /// addressed to this host, so the default is to take all.
     pub own_address_only: bool,
+    /// Answer STAMP test packets, and leave all else to the host. The other options but `mode` mean nothing then.
+    pub stamp: Option<stamp::Options>,
 }
 
 /// Where frames are turned round.

@@ -3,8 +3,9 @@
 use crate::counters::Reflected;
 use crate::loader::{self, Loaded};
 use crate::options::{Mode, Options};
+use crate::stamp::{self, Keeper};
 use bpf::attach::{self, WhyNot};
-use bpf::{Hook, Link, ProgramError};
+use bpf::{Hook, Link, Program, ProgramError};
 use port::interface::Interface;
 use port::socket::promiscuous;
 use rustix::io::Errno;
@@ -13,11 +14,51 @@ use std::os::fd::OwnedFd;
 /// A reflector at work. Nothing of it outlives it or its process.
 #[derive(Debug)]
 pub struct Reflector {
-    loaded: Loaded,
+    work: Work,
     link: Option<Link>,
     mode: Mode,
     reason: String,
     _promiscuous: Option<OwnedFd>,
+}
+
+/// The program that was loaded.
+#[derive(Debug)]
+enum Work {
+    /// Turns all round.
+    All(Loaded),
+    /// Answers STAMP test packets, for as long as somebody keeps its clock.
+    Stamp(Keeper),
+}
+
+impl Work {
+    fn load(interface: &str, options: &Options, native: bool) -> Result<Work, ProgramError> {
+        let Some(stamp) = &options.stamp else { return Ok(Work::All(loader::load(options)?)) };
+        let own = Interface::by_name(interface).ok().and_then(|found| found.mac).unwrap_or_default();
+        Ok(Work::Stamp(Keeper::start(stamp::load(stamp, own, !native)?)?))
+    }
+
+    fn program(&self) -> &Program {
+        match self {
+            Work::All(loaded) => &loaded.program,
+            Work::Stamp(keeper) => &keeper.loaded().program,
+        }
+    }
+
+    fn refused(&self) -> Option<&str> {
+        match self {
+            Work::All(loaded) => loaded.refused.as_deref(),
+            Work::Stamp(keeper) => keeper.loaded().refused.as_deref(),
+        }
+    }
+
+    fn counted(&self) -> Reflected {
+        match self {
+            Work::All(Loaded { counters, .. }) => (0..counters.len())
+                .filter_map(|cpu| counters.get(cpu))
+                .fold(Reflected::default(), |sum, share| sum.with(&share)),
+            Work::Stamp(keeper) => stamp::counted(&keeper.loaded().counters),
+        }
+    }
 }
 
 impl Reflector {
@@ -33,19 +74,19 @@ impl Reflector {
             Mode::XdpNative => &[true],
             Mode::XdpGeneric => &[false],
         };
-        let loaded = loader::load(options)?;
         let mut reasons: Vec<String> = Vec::new();
         for native in ways {
+            let work = Work::load(interface, options, *native)?;
             let hook = if *native { Hook::XdpNative } else { Hook::XdpGeneric };
-            match loaded.program.attach(ifindex, hook) {
-                Ok(link) => return Ok(Reflector::working(loaded, link, ifindex, *native, &reasons, options)),
+            match work.program().attach(ifindex, hook) {
+                Ok(link) => return Ok(Reflector::working(work, link, ifindex, *native, &reasons, options)),
                 Err(Errno::PERM) => {
                     return Err(attach::not_permitted());
                 }
                 Err(error) => {
                     let mtu = || Interface::by_name(interface).ok().map(|found| found.mtu);
                     let (WhyNot::Occupied(said) | WhyNot::Refused(said)) =
-                        attach::why_not((interface, ifindex), mtu, *native, error, &loaded.program);
+                        attach::why_not((interface, ifindex), mtu, *native, error, work.program());
                     if !reasons.contains(&said) {
                         reasons.push(said);
                     }
@@ -57,7 +98,7 @@ impl Reflector {
     }
 
     fn working(
-        loaded: Loaded,
+        work: Work,
         link: Link,
         ifindex: u32,
         native: bool,
@@ -70,11 +111,12 @@ impl Reflector {
             (Mode::XdpGeneric, "generic XDP: expect about half the rate of native XDP")
         };
         let mut reason = how.to_owned();
-        if let Some(refused) = &loaded.refused {
+        if let Some(refused) = work.refused() {
             reason += &format!("; {refused}");
         }
         let mut taking_all = None;
-        if !options.own_address_only {
+        // Test packets are addressed to this interface.
+        if !options.own_address_only && options.stamp.is_none() {
             match promiscuous(ifindex) {
                 Ok(socket) => taking_all = Some(socket),
                 Err(error) => {
@@ -87,7 +129,7 @@ impl Reflector {
         if !reasons.is_empty() {
             reason = format!("{} ({reason})", reasons.join("; "));
         }
-        Reflector { loaded, link: Some(link), mode, reason, _promiscuous: taking_all }
+        Reflector { work, link: Some(link), mode, reason, _promiscuous: taking_all }
     }
 
     /// [`Mode::XdpNative`] or [`Mode::XdpGeneric`].
@@ -108,10 +150,7 @@ impl Reflector {
 
     /// The sums up to now.
     pub fn snapshot(&self) -> Reflected {
-        let counters = &self.loaded.counters;
-        (0..counters.len())
-            .filter_map(|cpu| counters.get(cpu))
-            .fold(Reflected::default(), |sum, share| sum.with(&share))
+        self.work.counted()
     }
 
     /// Stops to reflect, leaves the interface as it was, and says what was done.

@@ -58,6 +58,19 @@ struct ipv6 {
 	union ipv6_address destination;
 };
 
+/* The first four bytes of TCP and UDP. */
+struct ports {
+	__be16 source;
+	__be16 destination;
+};
+
+#define SWAP(a, b)                       \
+	do {                             \
+		typeof(a) __kept = (a);  \
+		(a) = (b);               \
+		(b) = __kept;            \
+	} while (0)
+
 static __always_inline bool is_tag(__be16 type)
 {
 	return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(ETH_P_QINQ_OLD);
