@@ -59,7 +59,7 @@ pub use file::{BadFile, File, NotText, SCHEMA};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use iperf3::{BitRate, Iperf3, Iperf3Server, KeepAlive, TimeOrZero};
 pub use kind::Kind;
-pub use listen::{Capture, Clock, Event, How, Measure, Reflect, Timestamps};
+pub use listen::{Capture, Clock, Event, How, Measure, Reflect, Stamp, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use netperf::{Netperf, Netserver};

@@ -7,6 +7,7 @@ use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
 use settings::settings;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -155,6 +156,59 @@ pub struct Measure {
     pub yes_disrupt: Vec<String>,
 }
 
+/// STAMP test packets (RFC 8762) are answered.
+#[settings(perhaps)]
+pub struct Stamp {
+    /// Answer test packets to this UDP port. Default: 862.
+    #[setting(option = "stamp-port", value = "PORT", needs("stamp"), least = 1)]
+    pub port: Option<u16>,
+    /// Number answers as the sender numbered its packets: nothing is kept of sessions, and loss there and loss back are one figure.
+    /// Default: the answers of each session are numbered by themselves.
+    #[setting(option = "stamp-stateless", needs("stamp"))]
+    pub stateless: bool,
+    /// Sessions that are numbered at one time, up to 1048576; about 128 bytes of memory each. Packets of further ones get the sender's
+    /// numbers and are counted. Default: 16384.
+    #[setting(
+        option = "stamp-sessions",
+        value = "N",
+        needs("stamp"),
+        excludes("stamp.stateless"),
+        least = 1,
+        most = 1048576,
+        rare
+    )]
+    pub sessions: Option<u32>,
+    /// Answer so many test packets a second at most; those above are dropped and counted. Default: all.
+    #[setting(option = "stamp-rate", value = "PACKETS", needs("stamp"), least = 1)]
+    pub rate: Option<u32>,
+    /// Answer only sources of these prefixes: 10.0.0.0/8,2001:db8::/32. Default: all.
+    #[setting(option = "stamp-from", value = "PREFIX", needs("stamp"), comma)]
+    pub from: Vec<String>,
+}
+
+impl Stamp {
+    /// The prefixes of sources: addresses and bits. What is none is left out.
+    pub fn sources(&self) -> Vec<(IpAddr, u8)> {
+        self.from.iter().filter_map(|prefix| source(prefix)).collect()
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        let wrong = self.from.iter().any(|prefix| source(prefix).is_none());
+        let rules: check::Rules<'_> =
+            &[("from", wrong, "give prefixes, or addresses: 10.0.0.0/8, 192.0.2.7, 2001:db8::/32")];
+        check::hold("stamp.", rules)
+    }
+}
+
+/// A prefix; an address alone is one of all its bits.
+fn source(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let address: IpAddr = address.parse().ok()?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
+    (bits <= most).then_some((address, bits))
+}
+
 /// What arrives is sent back.
 #[settings]
 pub struct Reflect {
@@ -174,6 +228,15 @@ pub struct Reflect {
     pub mac_only: bool,
     /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
     pub generic: bool,
+    /// Answer STAMP test packets (RFC 8762, and those of TWAMP Light) and stamp them in the kernel; the host gets all else. Default:
+    /// send back what arrives.
+    #[setting(
+        within,
+        option = "stamp",
+        excludes("only_signed", "mac_only"),
+        brief = "Answer STAMP test packets (RFC 8762), stamped in the kernel; the host gets all else"
+    )]
+    pub stamp: Option<Stamp>,
     /// Yes, reflect on this interface although it carries the default route or your login, or (without `.only_signed`)
     /// connections of this host.
     #[setting(value = "IFACE", expert, consent)]
@@ -204,6 +267,10 @@ impl Kind for Measure {
 impl Kind for Reflect {
     fn settings() -> &'static [Member] {
         Reflect::MEMBERS
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        self.stamp.as_ref().map_or(Ok(()), Stamp::check)
     }
 
     fn yes_disrupt(&self) -> &[String] {

@@ -181,7 +181,7 @@ fn a_killed_measurement() {
 #[test]
 fn a_killed_reflector() {
     let net = Net::new();
-    for how in ["", "--generic"] {
+    for how in ["", "--generic", "--stamp", "--stamp --generic"] {
         let mut reflector = net.start_there(format!("netdyno reflect --on rx0 {how}"));
         reflector.until_it_says("reflecting on rx0");
         let programs = programs_of(reflector.pid());

@@ -68,6 +68,7 @@ mod search_between;
 mod search_flows;
 mod search_forms;
 mod sinks;
+mod stamp_reflector;
 mod stamps;
 mod synth;
 mod tcpcopy;

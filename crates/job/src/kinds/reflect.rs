@@ -9,8 +9,8 @@ use crate::run::counters::{self, Leaving, Told};
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result};
 use port::interface::xdp_features;
-use reflector::{Mode, Options, Reflected, Reflector};
-use report::{Choice, Code, Interval, Reflection, Report, Rx, Sentence, Totals, Tx};
+use reflector::{Mode, Options, Reflected, Reflector, stamp};
+use report::{Choice, Code, Interval, Reflection, Report, Rx, Sentence, StampReflection, Totals, Tx};
 use snapshot::{Count, Snapshot, Title};
 use spec::Reflect;
 
@@ -23,7 +23,8 @@ impl Run for spec::Reflect {
 fn run(args: &Reflect, session: &Session) -> Result<Report> {
     let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
     let place = Place::find(&args.on)?;
-    match args.only_signed {
+    // All else goes on to the host.
+    match args.only_signed || args.stamp.is_some() {
         true => place.guard(&session.consent.yes_disrupt)?,
         false => place.guard_taking(
             &session.consent.yes_disrupt,
@@ -35,6 +36,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
         mode: if args.generic { Mode::XdpGeneric } else { Mode::Auto },
         only_signed: args.only_signed,
         mac_only: args.mac_only,
+        stamp: args.stamp.as_ref().map(stamp_options),
         ..Options::default()
     };
     session.stop_in_order();
@@ -81,6 +83,17 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
     watched.judge(&mut report);
     passive::judge_count(&mut report, count, done.reflected, ("frames", "were sent back"));
     Ok(report)
+}
+
+fn stamp_options(asked: &spec::Stamp) -> stamp::Options {
+    let usual = stamp::Options::default();
+    stamp::Options {
+        port: asked.port.unwrap_or(usual.port),
+        stateless: asked.stateless,
+        sessions: asked.sessions.unwrap_or(usual.sessions),
+        rate: asked.rate,
+        sources: asked.sources(),
+    }
 }
 
 /// How it stands.
@@ -173,7 +186,22 @@ fn fill(report: &mut Report, done: &Reflected, mode: Mode) {
         resolution_frames: done.resolution,
         unsigned_frames: done.without_signature,
         malformed_frames: done.malformed,
+        stamp: done.stamp.map(stamp_reflection),
     });
+}
+
+fn stamp_reflection(done: stamp::Stamped) -> StampReflection {
+    StampReflection {
+        sessions: done.sessions,
+        without_room_packets: done.without_room,
+        limited_packets: done.limited,
+        too_short_packets: done.too_short,
+        malformed_packets: done.malformed,
+        fragments: done.fragments,
+        answers_of_others: done.answers,
+        not_allowed_packets: done.not_allowed,
+        other_frames: done.others,
+    }
 }
 
 /// The program hands frames to the driver and never learns what became of them: the interface's own counter tells, or its

@@ -40,7 +40,7 @@ pub use crate::data::sections::metering::{Collector, Metering};
 pub use crate::data::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::data::sections::ports::PortResult;
 pub use crate::data::sections::received::{Loss, Rx, RxInterface};
-pub use crate::data::sections::reflection::Reflection;
+pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
 pub use crate::data::sections::streams::Stream;
