@@ -24,7 +24,15 @@ pub fn addresses() -> Result<Vec<IpAddr>, NetlinkError> {
     Ok(owned(&mut Socket::route()?)?.into_iter().map(|(_, address)| address).collect())
 }
 
-/// The same of the socket's namespace, with the interface that has each.
+/// The same, with the index of the interface that has each.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn owners() -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
+    owned(&mut Socket::route()?)
+}
+
+/// The same of the socket's namespace.
 pub(crate) fn owned(socket: &mut Socket) -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
     let messages = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
     let owned = |message: &Vec<u8>| {

@@ -110,6 +110,15 @@ struct {
 	__type(value, __u32);
 } sources SEC(".maps");
 
+/* The host's own addresses, where only packets to these are for it; user space sets max_entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct stamp_address);
+	__type(value, __u32);
+} destinations SEC(".maps");
+
 /* What becomes of a frame. */
 enum fate { ANSWER, OTHER, TOO_SHORT, MALFORMED, FRAGMENT };
 
@@ -274,6 +283,15 @@ static __always_inline bool is_allowed(const struct stamp_session_key *key)
 	for (int i = 0; i < 4; i++)
 		from.address[i] = key->source[i];
 	return bpf_map_lookup_elem(&sources, &from);
+}
+
+/* A router is not to answer what it passes on. */
+static __always_inline bool is_to_us(const struct packet *packet, const struct stamp_clock *clock,
+				     const struct stamp_session_key *key)
+{
+	if (!(clock->own_only & (packet->is_v6 ? STAMP_OWN_V6 : STAMP_OWN_V4)))
+		return true;
+	return bpf_map_lookup_elem(&destinations, key->destination);
 }
 
 /* Packets are due at equal intervals, and may be early by what was saved up. */
@@ -547,12 +565,16 @@ static __always_inline int answer(struct xdp_md *ctx, struct packet *packet, str
 		sums->malformed++;
 		return XDP_PASS;
 	}
+	ssid = ssid_of(in);
+	key_of(packet, ssid, &key);
+	if (!is_to_us(packet, clock, &key)) {
+		sums->others++;
+		return XDP_PASS;
+	}
 	if (is_answer(in)) {
 		sums->answers++;
 		return XDP_PASS;
 	}
-	ssid = ssid_of(in);
-	key_of(packet, ssid, &key);
 	if (!is_allowed(&key)) {
 		sums->not_allowed++;
 		return XDP_PASS;

@@ -31,10 +31,11 @@ enum Work {
 }
 
 impl Work {
-    fn load(interface: &str, options: &Options, native: bool) -> Result<Work, ProgramError> {
+    fn load(interface: (&str, u32), options: &Options, native: bool) -> Result<Work, ProgramError> {
         let Some(stamp) = &options.stamp else { return Ok(Work::All(loader::load(options)?)) };
-        let own = Interface::by_name(interface).ok().and_then(|found| found.mac).unwrap_or_default();
-        Ok(Work::Stamp(Keeper::start(stamp::load(stamp, own, !native)?)?))
+        let (name, ifindex) = interface;
+        let own = Interface::by_name(name).ok().and_then(|found| found.mac).unwrap_or_default();
+        Ok(Work::Stamp(Keeper::start(stamp::load(stamp, own, !native)?, ifindex)?))
     }
 
     fn program(&self) -> &Program {
@@ -76,7 +77,7 @@ impl Reflector {
         };
         let mut reasons: Vec<String> = Vec::new();
         for native in ways {
-            let work = Work::load(interface, options, *native)?;
+            let work = Work::load((interface, ifindex), options, *native)?;
             let hook = if *native { Hook::XdpNative } else { Hook::XdpGeneric };
             match work.program().attach(ifindex, hook) {
                 Ok(link) => return Ok(Reflector::working(work, link, ifindex, *native, &reasons, options)),

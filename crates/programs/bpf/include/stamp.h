@@ -42,6 +42,14 @@ struct stamp_clock {
 	__u64 tai_ahead;
 	__u64 taken_ns;  /* CLOCK_MONOTONIC */
 	__u64 estimates; /* error estimates in the machine's order: of NTP's format in the low 16 bits, of PTP's above */
+	__u64 own_only;  /* a bit for IPv4 and one for IPv6: only packets to the host's own addresses are for it */
+};
+
+#define STAMP_OWN_V4 1
+#define STAMP_OWN_V6 2
+
+struct stamp_address {
+	__be32 words[4];
 };
 
 /* What makes a session. In the network's byte order; an IPv4 address is that of IPv6 which is mapped to it. */

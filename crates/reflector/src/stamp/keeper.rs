@@ -1,7 +1,8 @@
-//! The thread beside a STAMP reflector: keeps its clock, and removes sessions that are long silent.
+//! The thread beside a STAMP reflector: keeps its clock and this host's addresses, and removes sessions that are long silent.
 
 use super::clock::Reading;
 use super::loader::Loaded;
+use super::own::Own;
 use bpf::ProgramError;
 use clocks::monotonic;
 use std::sync::Arc;
@@ -11,8 +12,10 @@ use std::time::Duration;
 
 /// So often the clock is looked at. What a program stamps is wrong for so long after somebody has set the clock.
 const LOOK: Duration = Duration::from_millis(100);
-/// So many looks lie between two searches for silent sessions.
-const LOOKS: u32 = 100;
+/// So many looks lie between two at the host's addresses.
+const ADDRESSES: u64 = 10;
+/// So many lie between two searches for silent sessions.
+const SESSIONS: u64 = 100;
 /// A session this long silent is over: the default of REFWAIT (RFC 5357 section 3.5).
 const SILENT_NS: u64 = 900_000_000_000;
 
@@ -26,12 +29,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Sets the clock, and begins to keep it.
-    pub fn start(loaded: Loaded) -> Result<Keeper, ProgramError> {
-        loaded.set_clock(0, &Reading::take())?;
+    /// Sets the clock and the addresses for an interface of the calling thread's network namespace, and begins to keep them.
+    pub fn start(loaded: Loaded, ifindex: u32) -> Result<Keeper, ProgramError> {
         let loaded = Arc::new(loaded);
+        let mut kept = Kept { loaded: Arc::clone(&loaded), ifindex, own: Own::default() };
+        kept.look(0)?;
         let (stop, stopped) = channel::<()>();
-        let kept = Arc::clone(&loaded);
         let work = move || {
             for turn in 1.. {
                 match stopped.recv_timeout(LOOK) {
@@ -39,11 +42,8 @@ impl Keeper {
                     _ => return,
                 }
                 // What fails here fails for good. The program sees that nobody looks any more, and says so in its error estimates.
-                if kept.set_clock(turn, &Reading::take()).is_err() {
+                if kept.look(turn).is_err() {
                     return;
-                }
-                if turn.is_multiple_of(u64::from(LOOKS)) {
-                    kept.forget_before(monotonic().saturating_sub(SILENT_NS));
                 }
             }
         };
@@ -56,6 +56,31 @@ impl Keeper {
 
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+}
+
+/// What the thread keeps.
+struct Kept {
+    loaded: Arc<Loaded>,
+    ifindex: u32,
+    /// As the program knows them.
+    own: Own,
+}
+
+impl Kept {
+    /// The `turn`-th look, from 0 on.
+    fn look(&mut self, turn: u64) -> Result<(), ProgramError> {
+        if turn.is_multiple_of(ADDRESSES)
+            && let Some(own) = Own::look(self.ifindex).filter(|own| *own != self.own)
+        {
+            self.loaded.set_destinations(&self.own, &own)?;
+            self.own = own;
+        }
+        self.loaded.set_clock(turn, &Reading::take(), &self.own)?;
+        if turn.is_multiple_of(SESSIONS) {
+            self.loaded.forget_before(monotonic().saturating_sub(SILENT_NS));
+        }
+        Ok(())
     }
 }
 

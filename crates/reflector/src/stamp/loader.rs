@@ -3,6 +3,7 @@
 use super::Options;
 use super::clock::Reading;
 use super::counters::Counters;
+use super::own::Own;
 use bpf::object::{Needs, cpu_numbers, first_of, keep, map_all, no_constants, refusal};
 use bpf::{Mapping, Program, ProgramError, Quiet};
 use libbpf_rs::libbpf_sys as sys;
@@ -10,21 +11,24 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
 
-use programs::stamp::types::{stamp_clock, stamp_session, stamp_session_key, stamp_source, stamped};
+use programs::stamp::types::{
+    stamp_address, stamp_clock, stamp_session, stamp_session_key, stamp_source, stamped,
+};
 
 // The kernel's layouts and ours are the same.
 const _: () = {
     assert!(size_of::<stamped>() == size_of::<Counters>());
     assert!(offset_of!(stamped, without_room) == offset_of!(Counters, without_room));
     assert!(offset_of!(stamped, tick) == offset_of!(Counters, tick));
-    assert!(size_of::<stamp_clock>() == 5 * size_of::<u64>());
+    assert!(size_of::<stamp_clock>() == 6 * size_of::<u64>());
     assert!(offset_of!(stamp_clock, estimates) == 4 * size_of::<u64>());
     assert!(size_of::<stamp_session_key>() == 40);
     assert!(offset_of!(stamp_session, last_ns) == SILENT_AT && size_of::<stamp_session>() == 16);
-    assert!(size_of::<stamp_source>() == 20);
+    assert!(offset_of!(stamp_clock, own_only) == 5 * size_of::<u64>());
+    assert!(size_of::<stamp_source>() == 20 && size_of::<stamp_address>() == 16);
 };
 
 /// Where a session's value says when its last packet came.
@@ -32,6 +36,9 @@ const SILENT_AT: usize = 8;
 
 /// What a session takes in the kernel: key, value, and what its hash map keeps of each (64 bytes on 64-bit machines).
 const SESSION_BYTES: u64 = 128;
+
+/// The most addresses of a host that are looked at.
+const DESTINATIONS: u32 = 65_536;
 
 const WHAT: &str = "STAMP reflector";
 
@@ -45,6 +52,7 @@ pub struct Loaded {
     pub refused: Option<String>,
     clocks: MapHandle,
     sessions: MapHandle,
+    destinations: MapHandle,
 }
 
 /// Loads the reflector of an interface with that Ethernet address, with support for frames in several buffers where the kernel has it.
@@ -84,6 +92,7 @@ pub fn load_with(
     }
     open.maps.counters.set_max_entries(cpus).map_err(failed)?;
     open.maps.sessions.set_max_entries(sessions).map_err(failed)?;
+    open.maps.destinations.set_max_entries(DESTINATIONS).map_err(failed)?;
     let sources = u32::try_from(options.sources.len()).unwrap_or(u32::MAX);
     open.maps.sources.set_max_entries(sources.max(1)).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
@@ -97,6 +106,7 @@ pub fn load_with(
         counters: map_all(&skeleton.maps.counters)?,
         clocks: MapHandle::try_from(&skeleton.maps.clocks).map_err(failed)?,
         sessions: MapHandle::try_from(&skeleton.maps.sessions).map_err(failed)?,
+        destinations: MapHandle::try_from(&skeleton.maps.destinations).map_err(failed)?,
     })
 }
 
@@ -107,31 +117,52 @@ fn pace(rate: u32) -> (u64, u64) {
     (interval_ns, 10_000_000u64.saturating_sub(interval_ns))
 }
 
+fn failed(what: &'static str, error: &libbpf_rs::Error) -> ProgramError {
+    ProgramError::System { what, error: io::Error::other(format!("{error:#}")) }
+}
+
+/// An IPv4 address is the IPv6 address that it is mapped to.
+fn mapped(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
 /// `struct stamp_source`: an IPv4 prefix is one of the IPv6 addresses that IPv4 addresses are mapped to.
 fn source_key((address, bits): (IpAddr, u8)) -> Vec<u8> {
-    let (address, bits) = match address {
-        IpAddr::V4(address) => (address.to_ipv6_mapped(), u32::from(bits) + 96),
-        IpAddr::V6(address) => (address, u32::from(bits)),
-    };
-    [&bits.to_ne_bytes()[..], &address.octets()].concat()
+    let bits = u32::from(bits) + if address.is_ipv4() { 96 } else { 0 };
+    [&bits.to_ne_bytes()[..], &mapped(address).octets()].concat()
 }
 
 impl Loaded {
     /// Puts `reading` in force as the `turn`-th, from 0 on: it is written where the program does not look, and then it looks there.
-    pub fn set_clock(&self, turn: u64, reading: &Reading) -> Result<(), ProgramError> {
+    pub fn set_clock(&self, turn: u64, reading: &Reading, own: &Own) -> Result<(), ProgramError> {
         let Reading { utc_ahead, tai_ahead, taken_ns, ntp_estimate, ptp_estimate } = *reading;
         let estimates = u64::from(ptp_estimate) << 16 | u64::from(ntp_estimate);
+        let own_only = u64::from(own.v4_only) | u64::from(own.v6_only) << 1;
         let at = turn & 1;
-        self.write_clock(at as u32, [0, utc_ahead, tai_ahead, taken_ns, estimates])?;
-        self.write_clock(2, [at, 0, 0, 0, 0])
+        self.write_clock(at as u32, [0, utc_ahead, tai_ahead, taken_ns, estimates, own_only])?;
+        self.write_clock(2, [at, 0, 0, 0, 0, 0])
     }
 
-    fn write_clock(&self, slot: u32, words: [u64; 5]) -> Result<(), ProgramError> {
+    fn write_clock(&self, slot: u32, words: [u64; 6]) -> Result<(), ProgramError> {
         let value = words.map(u64::to_ne_bytes).concat();
-        self.clocks.update(&slot.to_ne_bytes(), &value, MapFlags::ANY).map_err(|error| ProgramError::System {
-            what: "writing the STAMP reflector's clock",
-            error: io::Error::other(format!("{error:#}")),
-        })
+        let written = self.clocks.update(&slot.to_ne_bytes(), &value, MapFlags::ANY);
+        written.map_err(|error| failed("writing the STAMP reflector's clock", &error))
+    }
+
+    /// The host's own addresses are these now, and were those.
+    pub fn set_destinations(&self, before: &Own, now: &Own) -> Result<(), ProgramError> {
+        let failed = |error| failed("writing the STAMP reflector's addresses", &error);
+        for address in now.addresses.difference(&before.addresses) {
+            let key = mapped(*address).octets();
+            self.destinations.update(&key, &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        }
+        for address in before.addresses.difference(&now.addresses) {
+            self.destinations.delete(&mapped(*address).octets()).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Removes the sessions whose last packet came before that time by CLOCK_MONOTONIC. Keys are collected first: one that is

@@ -1,13 +1,14 @@
 //! A session-reflector of STAMP (RFC 8762, unauthenticated) in XDP; it answers senders of TWAMP Light (RFC 5357 appendix I), too.
 //!
 //! `programs/bpf/stamp.bpf.c` does the work and says what is answered. It stamps by CLOCK_MONOTONIC and a distance that the
-//! [`Keeper`] writes into a map ten times a second, with what is known of the clock's error; the keeper also removes
-//! sessions that are long silent.
+//! [`Keeper`] writes into a map ten times a second, with what is known of the clock's error; the keeper also keeps
+//! this host's addresses, and removes sessions that are long silent.
 
 mod clock;
 mod counters;
 mod keeper;
 mod loader;
+mod own;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::clock::{PTP, Reading};
+use super::own::Own;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use wire::checksum::{fold, pseudo_v4, pseudo_v6, sum};
@@ -30,6 +31,7 @@ pub struct Reference {
     own: [u8; 6],
     generic: bool,
     reading: Reading,
+    addresses: Own,
     sessions: HashMap<Session, u32>,
     pub without_room: u64,
 }
@@ -70,9 +72,15 @@ impl Packet {
 }
 
 impl Reference {
-    pub fn new(options: &Options, own: [u8; 6], generic: bool, reading: &Reading) -> Reference {
-        let (options, reading) = (options.clone(), *reading);
-        Reference { options, own, generic, reading, sessions: HashMap::new(), without_room: 0 }
+    pub fn new(
+        options: &Options,
+        own: [u8; 6],
+        generic: bool,
+        reading: &Reading,
+        addresses: &Own,
+    ) -> Reference {
+        let (options, reading, addresses) = (options.clone(), *reading, addresses.clone());
+        Reference { options, own, generic, reading, addresses, sessions: HashMap::new(), without_room: 0 }
     }
 
     pub fn sessions(&self) -> u64 {
@@ -86,6 +94,10 @@ impl Reference {
             Ok(packet) => packet,
             Err(fate) => return fate,
         };
+        let [source, destination] = packet.addresses(frame);
+        if !self.is_to_us(&packet, destination) {
+            return Fate::Other;
+        }
         let payload = packet.udp + 8;
         let seconds = |at: usize| i64::from(be32(frame, payload + at));
         if frame[payload + 16..payload + 24] != [0; 8]
@@ -93,7 +105,6 @@ impl Reference {
         {
             return Fate::Answer;
         }
-        let [source, destination] = packet.addresses(frame);
         if !self.allows(source) {
             return Fate::NotAllowed;
         }
@@ -184,6 +195,15 @@ impl Reference {
             return Err(Fate::Malformed);
         }
         if packet.octets < 41 { Err(Fate::TooShort) } else { Ok(packet) }
+    }
+
+    fn is_to_us(&self, packet: &Packet, destination: Ipv6Addr) -> bool {
+        let only = if packet.v4 { self.addresses.v4_only } else { self.addresses.v6_only };
+        let address = match destination.to_ipv4_mapped() {
+            Some(address) if packet.v4 => address.into(),
+            _ => IpAddr::from(destination),
+        };
+        !only || self.addresses.addresses.contains(&address)
     }
 
     fn allows(&self, source: Ipv6Addr) -> bool {

@@ -2,6 +2,7 @@
 
 use super::clock::{PTP, Reading, SYNCHRONISED};
 use super::loader::{self, Loaded};
+use super::own::Own;
 use super::reference::{Fate, Reference};
 use super::{Options, Stamped, counted};
 use bpf::Run;
@@ -17,7 +18,7 @@ const NTP_EPOCH: u64 = 2_208_988_800;
 fn load(options: &Options, generic: bool, reading: &Reading) -> Loaded {
     let loaded = loader::load_with(options, OWN, generic, true)
         .expect("the program loads (as root, Linux 5.18 or newer)");
-    loaded.set_clock(0, reading).expect("the clock is set");
+    loaded.set_clock(0, reading, &Own::default()).expect("the clock is set");
     loaded
 }
 
@@ -262,6 +263,7 @@ proptest! {
         generic in any::<bool>(),
         sessions in 1u32..8,
         listed in prop::bool::weighted(0.3),
+        only in prop::option::weighted(0.3, any::<[bool; 2]>()),
     ) {
         let sources = match listed {
             true => vec![([198, 18, 0, 0].into(), 15), ("2001:db8::".parse().expect("an address"), 127)],
@@ -270,7 +272,16 @@ proptest! {
         let options = Options { stateless, sessions, sources, ..Options::default() };
         let reading = reading();
         let loaded = load(&options, generic, &reading);
-        let mut reference = Reference::new(&options, OWN, generic, &reading);
+        let own = match only {
+            Some([v4_only, v6_only]) => {
+                let addresses = ["198.18.0.2", "2001:db8::2"].map(|text| text.parse().expect("an address"));
+                Own { addresses: addresses.into(), v4_only, v6_only }
+            }
+            None => Own::default(),
+        };
+        loaded.set_destinations(&Own::default(), &own).expect("the addresses are set");
+        loaded.set_clock(1, &reading, &own).expect("the clock is set");
+        let mut reference = Reference::new(&options, OWN, generic, &reading, &own);
         let (mut expected, mut totals) = (Stamped::default(), [0; 4]);
         for shape in &shapes {
             let frame = shape.build();
@@ -338,7 +349,7 @@ fn an_answer_says_that_its_clock_is_not_known_once_nobody_looks_at_it_any_more()
     };
     assert_eq!(estimate(), SYNCHRONISED | 0x0a80);
     reading.taken_ns = clocks::monotonic() - 2_000_000_000;
-    loaded.set_clock(1, &reading).expect("the clock is set");
+    loaded.set_clock(1, &reading, &Own::default()).expect("the clock is set");
     assert_eq!(estimate(), 0x0a80);
 }
 
@@ -383,6 +394,27 @@ fn sessions_are_numbered_each_by_itself_and_one_that_is_silent_begins_anew() {
 }
 
 #[test]
+fn a_router_does_not_answer_what_it_passes_on() {
+    let loaded = load(&Options::default(), false, &reading());
+    let own = |addresses: &[&str]| Own {
+        addresses: addresses.iter().map(|text| text.parse().expect("an address")).collect(),
+        v4_only: true,
+        v6_only: true,
+    };
+    let verdicts = || [false, true].map(|v6| transform(&loaded, &test_packet(v6, 0, 44).build()).0);
+    let (nobodys, ours) = (own(&[]), own(&["198.18.0.2", "2001:db8::2", "192.0.2.1"]));
+    assert_eq!(verdicts(), [3, 3]);
+    loaded.set_clock(1, &reading(), &nobodys).expect("the clock is set");
+    assert_eq!(verdicts(), [2, 2]);
+    loaded.set_destinations(&nobodys, &ours).expect("the addresses are set");
+    assert_eq!(verdicts(), [3, 3]);
+    let one = own(&["2001:db8::2"]);
+    loaded.set_destinations(&ours, &one).expect("the addresses are set");
+    assert_eq!(verdicts(), [2, 3]);
+    assert_eq!(sums(&loaded).1.others, 3);
+}
+
+#[test]
 fn no_more_than_the_rate_is_answered() {
     // One a second: the first, and another only on a machine that is held up.
     let loaded = load(&Options { rate: Some(1), ..Options::default() }, false, &reading());
@@ -399,7 +431,7 @@ fn no_more_than_the_rate_is_answered() {
 fn it_loads_on_kernels_without_several_buffers_for_a_frame_and_answers_the_same() {
     for generic in [false, true] {
         let loaded = loader::load_with(&Options::default(), OWN, generic, false).expect("it loads (as root)");
-        loaded.set_clock(0, &reading()).expect("the clock is set");
+        loaded.set_clock(0, &reading(), &Own::default()).expect("the clock is set");
         let shape = test_packet(false, 5, 60);
         let (verdict, out) = transform(&loaded, &shape.build());
         assert!(verdict == 3 && sums_are_right(&out, shape.udp(), false));
