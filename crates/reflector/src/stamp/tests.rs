@@ -188,8 +188,13 @@ fn hosts() -> impl Strategy<Value = [u8; 16]> {
     let usual = prop::sample::select(vec![0x20u8, 0xfe, 0xff, 0]);
     let first = prop_oneof![8 => prop::sample::select(vec![10u8, 198, 172]), 1 => any::<u8>()];
     let last = prop::sample::select(vec![0u8, 1, 2]);
-    (usual, first, last)
-        .prop_map(|(six, four, last)| [six, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, four, 18, 0, last])
+    (usual, first, last).prop_map(|(six, four, last)| {
+        let mut host = [six, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, four, 18, 0, last];
+        if six == 0 && last == 0 {
+            host.fill(0);
+        }
+        host
+    })
 }
 
 fn payloads() -> impl Strategy<Value = Vec<u8>> {
