@@ -477,6 +477,12 @@ def reflect(
     only_signed: bool | None = None,
     mac_only: bool | None = None,
     generic: bool | None = None,
+    stamp: bool | None = None,
+    stamp_port: str | float | None = None,
+    stamp_stateless: bool | None = None,
+    stamp_sessions: str | float | None = None,
+    stamp_rate: str | float | None = None,
+    stamp_from: str | Sequence[str] | None = None,
     yes_disrupt: str | Sequence[str] | None = None,
     program: Program | None = None,
 ) -> Report: ...

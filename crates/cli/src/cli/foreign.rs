@@ -97,7 +97,12 @@ const VERBS: &[(&[&str], &str, &str)] = &[
         "what this machine and its interfaces can do is said by",
         "netdyno doctor",
     ),
-    (&["echo", "loopback", "reflector", "twamp"], "frames are sent back by", "netdyno reflect --on eth0"),
+    (&["echo", "loopback", "reflector"], "frames are sent back by", "netdyno reflect --on eth0"),
+    (
+        &["stamp", "twamp"],
+        "STAMP and TWAMP Light test packets are answered by",
+        "netdyno reflect --on eth0 --stamp",
+    ),
     (
         &["gor", "goreplay", "copy", "shadow"],
         "live sessions are copied by",
