@@ -1,0 +1,354 @@
+//! The loop of a session: sends what is due, and takes what arrives, until all is answered or the last packet has waited long enough.
+
+use crate::kernel::{self, Kept, Refusal};
+use crate::packet::{LARGEST, TTL};
+use crate::session::{Arrived, Session};
+use crate::time::{ErrorEstimate, Format};
+use clocks::Clock;
+use histogram::Histogram;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+/// So many datagrams are taken before it is looked at what is due: whoever floods does not keep packets back.
+const AT_ONCE: usize = 64;
+/// Whoever is asked to stop is heard after so long.
+const LOOK: Duration = Duration::from_millis(50);
+/// Packets that are due are sent as long after the end of their time; after that they are left out.
+const GRACE: Duration = Duration::from_secs(1);
+/// Different errors that came back are kept with their counts.
+const ERRORS: usize = 16;
+/// Answers of a reflector are read so far: beyond it there is padding.
+const READ: usize = 256;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub to: SocketAddr,
+    /// Own address.
+    pub from: Option<IpAddr>,
+    /// Own interface.
+    pub device: Option<String>,
+    /// The octet of DSCP and ECN.
+    pub tos: Option<u8>,
+    /// Octets of a packet.
+    pub size: usize,
+    /// Session identifier, not 0.
+    pub session: u16,
+    /// Packets, and how many a second.
+    pub count: u64,
+    pub per_second: u64,
+    /// An answer that takes longer is late.
+    pub wait: Duration,
+}
+
+/// What is seen while it lasts.
+#[derive(Debug, Default)]
+pub struct Live {
+    pub sent: AtomicU64,
+    pub answered: AtomicU64,
+    pub round_trip: Mutex<Histogram>,
+}
+
+/// What it came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub session: Session,
+    /// Own address and port.
+    pub local: SocketAddr,
+    /// Packets that were due and not sent.
+    pub unsent: u64,
+    /// Packets that the kernel refused, and why it refused the last one.
+    pub refused: u64,
+    pub refusal: Option<io::Error>,
+    /// Errors that came back.
+    pub errors: Vec<(Refusal, u64)>,
+    /// Answers whose time of arrival the program took, because the kernel did not say it.
+    pub stamped_here: u64,
+    /// Datagrams that the socket had no room for.
+    pub dropped: u64,
+    /// A host, not the reflector, that datagrams came from.
+    pub stranger: Option<SocketAddr>,
+    /// The most by which a packet left after it was due.
+    pub latest_ns: u64,
+    /// What is known of this host's clock: the worse of before and after.
+    pub clock: Kept,
+    /// By how much CLOCK_REALTIME was set while it lasted, as far as that is more than slewing does.
+    pub stepped_ns: Option<u64>,
+    /// How long packets were sent for.
+    pub lasted: Duration,
+}
+
+/// What goes wrong before anything is sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SenderError {
+    /// No socket, or not such a one.
+    #[error("a socket for {to}: {error}")]
+    Socket { to: SocketAddr, error: io::Error },
+    /// The kernel takes no packet.
+    #[error("sending to {to}: {error}")]
+    Send { to: SocketAddr, error: io::Error },
+}
+
+/// A socket that is ready for a session.
+#[derive(Debug)]
+pub struct Sender {
+    socket: UdpSocket,
+    local: SocketAddr,
+    wanted: Wanted,
+}
+
+impl Sender {
+    /// Makes the socket.
+    ///
+    /// # Errors
+    /// There is no way to the reflector, or the kernel does not take the address, interface or DSCP.
+    pub fn open(wanted: Wanted) -> Result<Sender, SenderError> {
+        let error = |error| SenderError::Socket { to: wanted.to, error };
+        let (socket, local) = open(&wanted).map_err(error)?;
+        Ok(Sender { socket, local, wanted })
+    }
+
+    /// Own address and port.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Runs the session until its end, or until somebody stops it.
+    ///
+    /// # Errors
+    /// The kernel took not even the first packet.
+    pub fn run(self, stop: &AtomicBool, live: &Live) -> Result<Outcome, SenderError> {
+        let before = clocks::ahead(Clock::Realtime, Clock::Monotonic);
+        let clock = kernel::clock();
+        let to = self.wanted.to;
+        let mut running = Running::new(self, clock);
+        running.run(stop, live).map_err(|error| SenderError::Send { to, error })?;
+        let mut outcome = running.outcome;
+        outcome.lasted = running.lasted;
+        let after = kernel::clock();
+        outcome.clock.error_ns = clock.error_ns.zip(after.error_ns).map(|(a, b)| a.max(b));
+        let now = clocks::ahead(Clock::Realtime, Clock::Monotonic);
+        // adjtimex(2) slews by 500 ppm at most.
+        let slewed = u64::try_from(running.start.elapsed().as_nanos() / 2000).unwrap_or(u64::MAX);
+        let moved = now.ns.abs_diff(before.ns);
+        let doubt = before.width_ns.saturating_add(now.width_ns).saturating_add(slewed);
+        outcome.stepped_ns = (moved > doubt.saturating_add(1_000_000)).then_some(moved);
+        Ok(outcome)
+    }
+}
+
+fn open(wanted: &Wanted) -> io::Result<(UdpSocket, SocketAddr)> {
+    let v6 = wanted.to.is_ipv6();
+    let any: IpAddr = if v6 { [0_u16; 8].into() } else { [0_u8; 4].into() };
+    let socket = UdpSocket::bind((wanted.from.unwrap_or(any), 0))?;
+    if let Some(device) = &wanted.device {
+        kernel::bind_to(&socket, device)?;
+    }
+    kernel::tell_all(&socket, v6)?;
+    let tos = wanted.tos.map(libc::c_int::from);
+    if v6 {
+        kernel::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, TTL.into())?;
+        tos.map_or(Ok(()), |tos| kernel::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos))?;
+    } else {
+        kernel::set(&socket, libc::IPPROTO_IP, libc::IP_TTL, TTL.into())?;
+        tos.map_or(Ok(()), |tos| kernel::set(&socket, libc::IPPROTO_IP, libc::IP_TOS, tos))?;
+    }
+    // Another socket that is connected says which address packets will have; ours is not, so that it hears answers from elsewhere.
+    let port = socket.local_addr()?.port();
+    let probe = UdpSocket::bind((wanted.from.unwrap_or(any), 0))?;
+    if let Some(device) = &wanted.device {
+        kernel::bind_to(&probe, device)?;
+    }
+    probe.connect(wanted.to)?;
+    let local = SocketAddr::new(probe.local_addr()?.ip(), port);
+    Ok((socket, local))
+}
+
+struct Running {
+    socket: UdpSocket,
+    wanted: Wanted,
+    outcome: Outcome,
+    error: ErrorEstimate,
+    start: Instant,
+    /// Packets that were due and dealt with: sent or refused.
+    done: u64,
+    /// When the last one was.
+    last: Instant,
+    lasted: Duration,
+    dropped: Option<u32>,
+}
+
+impl Running {
+    fn new(sender: Sender, clock: Kept) -> Running {
+        let Sender { socket, local, wanted } = sender;
+        let wait = u64::try_from(wanted.wait.as_nanos()).unwrap_or(u64::MAX);
+        let outcome = Outcome {
+            session: Session::new(wanted.session, wanted.size.min(LARGEST), wait, clock.tai_ns),
+            local,
+            unsent: 0,
+            refused: 0,
+            refusal: None,
+            errors: Vec::new(),
+            stamped_here: 0,
+            dropped: 0,
+            stranger: None,
+            latest_ns: 0,
+            clock,
+            stepped_ns: None,
+            lasted: Duration::ZERO,
+        };
+        let error = ErrorEstimate {
+            synchronised: clock.error_ns.is_some(),
+            format: Format::Ntp,
+            error_ns: clock.error_ns,
+        };
+        let now = Instant::now();
+        let (lasted, dropped) = (Duration::ZERO, None);
+        Running { socket, wanted, outcome, error, start: now, done: 0, last: now, lasted, dropped }
+    }
+
+    /// When packet `number` is due: a function of its number, so that nothing drifts.
+    fn due(&self, number: u64) -> Duration {
+        let ns = u128::from(number) * 1_000_000_000 / u128::from(self.wanted.per_second.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    fn run(&mut self, stop: &AtomicBool, live: &Live) -> io::Result<()> {
+        self.start = Instant::now();
+        let whole = self.due(self.wanted.count);
+        let mut buffer = [0; READ];
+        let mut sending = true;
+        loop {
+            let now = self.start.elapsed();
+            let over = stop.load(Relaxed) || now > whole.saturating_add(GRACE);
+            if sending && (self.done >= self.wanted.count || over) {
+                (sending, self.lasted) = (false, now.min(whole));
+                self.outcome.unsent = self.wanted.count - self.done;
+            }
+            if sending && now >= self.due(self.done) {
+                let late = now.saturating_sub(self.due(self.done)).as_nanos();
+                self.outcome.latest_ns = self.outcome.latest_ns.max(u64::try_from(late).unwrap_or(u64::MAX));
+                self.send()?;
+                live.sent.store(self.outcome.session.sent(), Relaxed);
+            }
+            if !sending && self.is_over() {
+                // What was there when the time was over.
+                self.take(&mut buffer, live);
+                break;
+            }
+            self.wait(sending);
+            self.take(&mut buffer, live);
+        }
+        Ok(())
+    }
+
+    /// Everything was answered, or the last packet has waited.
+    fn is_over(&self) -> bool {
+        let session = &self.outcome.session;
+        session.figures.answered + session.figures.late >= session.sent()
+            || self.last.elapsed() > self.wanted.wait
+    }
+
+    /// Until something arrives, or is due.
+    fn wait(&self, sending: bool) {
+        let left = if sending {
+            self.due(self.done).saturating_sub(self.start.elapsed())
+        } else {
+            self.wanted.wait.saturating_sub(self.last.elapsed()) + Duration::from_millis(1)
+        };
+        let left = left.min(LOOK);
+        let time = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+        // Interrupted or not: it is looked at what there is.
+        let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&time));
+    }
+
+    /// Sends one packet. T1 is taken last.
+    ///
+    /// # Errors
+    /// It is the first that the kernel refuses, and it has taken none.
+    fn send(&mut self) -> io::Result<()> {
+        self.done += 1;
+        let mut again = true;
+        loop {
+            let now = i64::try_from(clocks::now(Clock::Realtime)).unwrap_or(i64::MAX);
+            let Some(packet) = self.outcome.session.send(now, self.error) else { return Ok(()) };
+            let Err(error) = self.socket.send_to(packet, self.wanted.to) else {
+                self.last = Instant::now();
+                return Ok(());
+            };
+            self.outcome.session.unsend();
+            // An error that came back for an earlier packet is told by the next call; this packet was not looked at.
+            self.errors();
+            if std::mem::take(&mut again) {
+                continue;
+            }
+            self.outcome.refused += 1;
+            if self.outcome.session.sent() == 0 && error.raw_os_error() != Some(libc::ENOBUFS) {
+                return Err(error);
+            }
+            self.outcome.refusal = Some(error);
+            return Ok(());
+        }
+    }
+
+    /// Takes what has arrived.
+    fn take(&mut self, buffer: &mut [u8], live: &Live) {
+        for _ in 0..AT_ONCE {
+            match kernel::receive(&self.socket, buffer) {
+                Ok(Some(received)) => self.arrived(buffer, received, live),
+                Ok(None) => break,
+                // One that came back for a packet: told beside what arrives, and removed by that.
+                Err(_) => self.errors(),
+            }
+        }
+        self.errors();
+    }
+
+    fn arrived(&mut self, buffer: &[u8], received: kernel::Received, live: &Live) {
+        let is_reflector =
+            |from: &SocketAddr| (from.ip(), from.port()) == (self.wanted.to.ip(), self.wanted.to.port());
+        let from_reflector = received.from.as_ref().is_some_and(is_reflector);
+        if let Some(dropped) = received.dropped {
+            // The counter has 32 bits and turns over.
+            let before = self.dropped.replace(dropped).unwrap_or(0);
+            self.outcome.dropped += u64::from(dropped.wrapping_sub(before));
+        }
+        let here = || i64::try_from(clocks::now(Clock::Realtime)).unwrap_or(i64::MAX);
+        let at = received.at_ns.unwrap_or_else(here);
+        let bytes = buffer.get(..received.length.min(buffer.len())).unwrap_or_default();
+        let session = &mut self.outcome.session;
+        let before = session.figures.round_trip.count();
+        match session.arrived(bytes, received.length, from_reflector, at) {
+            Arrived::Answered => {
+                self.outcome.stamped_here += u64::from(received.at_ns.is_none());
+                live.answered.store(session.figures.answered, Relaxed);
+                if session.figures.round_trip.count() > before
+                    && let Some(last) = session.last_round_trip_ns()
+                    && let Ok(mut shown) = live.round_trip.lock()
+                {
+                    shown.record(last);
+                }
+            }
+            Arrived::OtherSource => self.outcome.stranger = self.outcome.stranger.or(received.from),
+            _ => {}
+        }
+    }
+
+    /// Takes the errors that came back.
+    fn errors(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Ok(Some(error)) = kernel::refusal(&self.socket) else { break };
+            let errors = &mut self.outcome.errors;
+            if let Some((_, count)) = errors.iter_mut().find(|(known, _)| *known == error) {
+                *count += 1;
+            } else if errors.len() < ERRORS {
+                errors.push((error, 1));
+            }
+        }
+    }
+}
