@@ -38,6 +38,8 @@ words! {
         ConnectionRate = "connection-rate",
         /// Transactions by themselves, and then beside streams that fill the path: by how much their latency rises.
         LatencyUnderLoad = "latency-under-load",
+        /// Test packets of STAMP (RFC 8762), or TWAMP-Light, to any reflector of these: round trip, loss by direction, delay variation.
+        Stamp = "stamp",
     }
 }
 
@@ -200,7 +202,7 @@ pub struct Endpoint {
     #[setting(typed_by_place, value = "TEST", explained)]
     #[serde(default)]
     pub test: EndpointTest,
-    /// The server: HOST, HOST:PORT, or unix:PATH. Its port, if none is said, is 12866.
+    /// The server: HOST, HOST:PORT, or unix:PATH. Its port, if none is said, is 12866; a reflector's, of stamp, 862.
     #[setting(typed_by_place, value = "HOST")]
     #[serde(default)]
     pub host: String,
@@ -231,7 +233,8 @@ pub struct Endpoint {
     /// each.
     #[setting(value = "N", heading = "Traffic")]
     pub hold: Option<u32>,
-    /// Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6.
+    /// Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6; packets of
+    /// stamp 44, larger ones from 48 on.
     #[setting(
         value = "BYTES",
         heading = "Traffic",
@@ -269,6 +272,12 @@ pub struct Endpoint {
     /// connection-rate: who is not open by then has failed. Default: 10s.
     #[setting(value = "TIME", heading = "Measure")]
     pub connect_timeout: Option<Written<Duration>>,
+    /// stamp: an answer that comes later after its packet counts as lost. Default: 1s.
+    #[setting(value = "TIME", heading = "Measure")]
+    pub wait: Option<Written<Duration>>,
+    /// stamp: session identifier (SSID, RFC 8972), 1 to 65535. Default: drawn.
+    #[setting(value = "N", heading = "Traffic")]
+    pub ssid: Option<u32>,
     #[part]
     socket_buffers: socket_buffers!(),
     /// TCP_NODELAY at both ends; transactions have it anyway.
@@ -437,6 +446,11 @@ impl Kind for EndpointServer {
 }
 
 fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
+    if job.test == EndpointTest::Stamp {
+        return crate::stamp::check(job);
+    }
+    let of_stamp = "it is of stamp; leave it out";
+    hold("", &[("wait", job.wait.is_some(), of_stamp), ("ssid", job.ssid.is_some(), of_stamp)])?;
     ends(job)?;
     amounts(job)?;
     sockets(job)

@@ -35,6 +35,7 @@ pub mod reach;
 #[cfg(test)]
 mod rules;
 pub mod setting;
+mod stamp;
 mod transmit;
 mod words;
 mod written;

@@ -203,7 +203,7 @@ fn netperf(job: &Netperf) -> Result<(), Contradiction> {
             ("host", job.host.is_empty(), "where is the server? Name HOST"),
             (
                 "test",
-                matches!(test, Test::TcpBidir | Test::ConnectionRate | Test::LatencyUnderLoad),
+                matches!(test, Test::TcpBidir | Test::ConnectionRate | Test::LatencyUnderLoad | Test::Stamp),
                 "netperf's protocol has tcp-stream, tcp-maerts, tcp-rr, tcp-crr, tcp-cc, udp-stream, udp-maerts and udp-rr",
             ),
             (

@@ -94,6 +94,17 @@ pub enum SenderError {
     Send { to: SocketAddr, error: io::Error },
 }
 
+/// A session identifier that nobody chose.
+pub fn draw_session() -> u16 {
+    let mut drawn = [0; 2];
+    // Where the kernel has no randomness yet, the clock is as good: it only keeps sessions apart.
+    if rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::NONBLOCK).is_err() {
+        let [.., high, low] = clocks::monotonic().to_be_bytes();
+        drawn = [high, low];
+    }
+    u16::from_be_bytes(drawn).max(1)
+}
+
 /// A socket that is ready for a session.
 #[derive(Debug)]
 pub struct Sender {

@@ -43,6 +43,7 @@ pub use crate::data::sections::received::{Loss, Rx, RxInterface};
 pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
+pub use crate::data::sections::stamp::{Stamp, StampClocks, StampError, StampStrangers};
 pub use crate::data::sections::streams::Stream;
 pub use crate::data::sections::totals::{L1_OVERHEAD_BYTES, Totals};
 pub use crate::data::sections::verdict::Verdict;
@@ -188,6 +189,9 @@ pub struct Achieved {
     /// What came of a test between two endpoints (`netdyno endpoint`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
+    /// What came of a session of STAMP (`netdyno endpoint stamp`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
     /// What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_search: Option<EndpointSearch>,

@@ -53,6 +53,9 @@ pub fn sentence(report: &Report) -> String {
     if let Some(endpoint) = &result.endpoint {
         return endpoint.sentence() + ".";
     }
+    if let Some(stamp) = &result.stamp {
+        return stamp.sentence() + ".";
+    }
     if let Some(search) = &result.endpoint_search {
         return search.sentence() + ".";
     }

@@ -29,17 +29,25 @@ impl Place {
     /// # Errors
     /// There is no such host.
     pub fn find(text: &str, v6: Option<bool>) -> io::Result<Place> {
+        Place::find_at(text, PORT, v6)
+    }
+
+    /// The same of a server that listens at `port` unless said.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn find_at(text: &str, port: u16, v6: Option<bool>) -> io::Result<Place> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Place::Unix(path.into()));
         }
         let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
         let all: Vec<SocketAddr> = if let Ok(address) = bare.parse::<IpAddr>() {
-            vec![SocketAddr::new(address, PORT)]
+            vec![SocketAddr::new(address, port)]
         } else if text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
             crate::socket::lookup(text)?
         } else {
             // A scope in brackets, `[fe80::1%eth0]`, is read by the resolver, which knows no brackets.
-            (bare, PORT).to_socket_addrs()?.collect()
+            (bare, port).to_socket_addrs()?.collect()
         };
         let fits = |place: &SocketAddr| v6.is_none_or(|v6| place.is_ipv6() == v6);
         let family = match v6 {

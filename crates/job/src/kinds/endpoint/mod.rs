@@ -11,6 +11,7 @@ mod parts;
 pub(crate) mod search;
 pub(super) mod server;
 pub(super) mod sound;
+mod stamp;
 
 use super::{Run, passive};
 use crate::panel::{Names, Panel};
@@ -69,6 +70,9 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
         }
         member => anyhow::anyhow!("`.{member}`: {}", wrong.what),
     })?;
+    if args.test == EndpointTest::Stamp {
+        return stamp::run(args, session);
+    }
     let place =
         Place::find(&args.host, args.family.v6()).with_context(|| format!("looking up {}", args.host))?;
     let token = args.token_file.as_deref().map(token).transpose()?;

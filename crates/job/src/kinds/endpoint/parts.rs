@@ -75,6 +75,8 @@ impl Parts {
             }
             EndpointTest::TcpCrr | EndpointTest::TcpCc => vec![part(args, place, &own, Work::Each, false)?],
             EndpointTest::ConnectionRate => vec![part(args, place, &own, Work::Open, false)?],
+            // It has no server of ours (`super::stamp`).
+            EndpointTest::Stamp => Vec::new(),
             EndpointTest::LatencyUnderLoad => vec![
                 stream(Sender::Client)?,
                 stream(Sender::Server)?,

@@ -27,6 +27,7 @@ pub mod reflection;
 pub mod requested;
 pub mod search;
 pub mod sent;
+pub mod stamp;
 pub mod streams;
 pub mod totals;
 pub mod verdict;
@@ -49,7 +50,7 @@ struct Part {
 }
 
 /// All parts with figures, in the order of figures.csv.
-static PARTS: [Part; 11] = [
+static PARTS: [Part; 12] = [
     Part { declared: sent::DECLARED, kinds: FRAMES, figures: sent::figures },
     Part { declared: received::DECLARED, kinds: FRAMES, figures: received::figures },
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
@@ -70,6 +71,7 @@ static PARTS: [Part; 11] = [
         ],
         figures: endpoint::figures,
     },
+    Part { declared: stamp::DECLARED, kinds: &["endpoint"], figures: stamp::figures },
     Part {
         declared: endpoint_search::DECLARED,
         kinds: &["endpoint-search"],

@@ -17,6 +17,7 @@ mod marks;
 mod nines;
 mod plot;
 mod search;
+mod stamp;
 mod tables;
 mod timeline;
 
@@ -82,6 +83,8 @@ fn drawings(report: &Report) -> String {
     }
     if report.result.endpoint.is_some() || report.result.served.is_some() {
         out += &endpoint::plots(report);
+    } else if report.result.stamp.is_some() {
+        out += &stamp::plots(report);
     } else if report.result.endpoint_search.is_some() {
         out += &endpoint_search::plots(report);
     } else if report.result.conversations.is_empty() {
@@ -216,6 +219,7 @@ fn tiles(report: &Report) -> String {
         tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
     tiles.extend(endpoint::tiles(report));
+    tiles.extend(stamp::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
     let mut tiles: Vec<(String, String, String)> =
         tiles.into_iter().map(|(name, value, more)| (name.to_owned(), value, more)).collect();

@@ -22,6 +22,7 @@ mod received;
 mod reflection;
 pub(crate) mod requested;
 mod sent;
+mod stamp;
 mod streams;
 pub(crate) mod totals;
 
@@ -62,7 +63,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 20] = [
+pub(crate) const ALL: [&dyn Section; 21] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
@@ -78,6 +79,7 @@ pub(crate) const ALL: [&dyn Section; 20] = [
     &collection::Collected,
     &cloning::Copied,
     &endpoint::Tested,
+    &stamp::OfStamp,
     &endpoint_search::Searched,
     &pacing::Pace,
     &by_hand::ByHand,
