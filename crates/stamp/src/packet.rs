@@ -23,8 +23,11 @@ pub const BASE: usize = 44;
 pub const TLV_HEADER: usize = 4;
 /// The largest UDP payload over IPv4.
 pub const LARGEST: usize = 65_507;
-/// The last octet that an answer must have is the sender's TTL: TWAMP-Light's answers have no more (RFC 5357, section 4.2.1).
-pub const SHORTEST_ANSWER: usize = 41;
+/// An answer has the sender's number, time stamp and error estimate at least. TWAMP-Light's have the TTL, too (RFC 5357, section 4.2.1), but
+/// some reflectors (twampy) leave it out where they are not asked for padding.
+pub const SHORTEST_ANSWER: usize = 38;
+/// Where the sender's TTL is.
+const TTL_AT: usize = 40;
 /// TTL of the sender's packets (RFC 8762, section 4.2; RFC 5357, section 4.1.2).
 pub const TTL: u8 = 255;
 
@@ -76,8 +79,8 @@ pub struct Answer {
     pub number: u32,
     /// When that was sent, as it says.
     pub t1: u64,
-    /// TTL with which it received that.
-    pub ttl: u8,
+    /// TTL with which it received that; `None`: the answer ends before it.
+    pub ttl: Option<u8>,
     /// What became of the padding; `None` where the answer has no TLV in its place.
     pub padding: Option<Tlv>,
 }
@@ -104,6 +107,9 @@ impl Answer {
         let padding = field::<4>(bytes, BASE)
             .filter(|tlv| tlv[1] == EXTRA_PADDING)
             .map(|tlv| Tlv { recognised: tlv[0] & UNRECOGNISED == 0, malformed: tlv[0] & MALFORMED != 0 });
+        if bytes.len() < SHORTEST_ANSWER {
+            return None;
+        }
         Some(Answer {
             own_number: number(0)?,
             t3: time(4)?,
@@ -112,7 +118,7 @@ impl Answer {
             t2: time(16)?,
             number: number(24)?,
             t1: time(28)?,
-            ttl: *bytes.get(SHORTEST_ANSWER - 1)?,
+            ttl: bytes.get(TTL_AT).copied(),
             padding,
         })
     }
@@ -149,8 +155,9 @@ mod tests {
         assert_eq!((answer.own_number, answer.number, answer.session), (5, 7, 0xabcd));
         assert_eq!((answer.t3, answer.t2, answer.t1), (2 << 32 | 3, 1 << 32 | 9, 0x1122_3344_5566_7788));
         assert_eq!((answer.error.synchronised, answer.error.format), (true, Format::Ptp));
-        assert_eq!((answer.ttl, answer.padding), (250, None));
-        assert_eq!(Answer::read(&bytes[..40]), None);
+        assert_eq!((answer.ttl, answer.padding), (Some(250), None));
+        assert_eq!(Answer::read(&bytes[..38]).map(|answer| answer.ttl), Some(None));
+        assert_eq!(Answer::read(&bytes[..37]), None);
         bytes.extend([0, 0, 0, 0x40, 1, 0, 0]);
         let padding = Answer::read(&bytes).expect("48 octets").padding;
         assert_eq!(padding, Some(Tlv { recognised: true, malformed: true }));

@@ -247,8 +247,10 @@ impl Session {
     /// What an answer tells besides times.
     fn facts(&mut self, answer: &Answer, length: usize) {
         let figures = &mut self.figures;
-        let (least, most) = figures.ttl.unwrap_or((answer.ttl, answer.ttl));
-        figures.ttl = Some((least.min(answer.ttl), most.max(answer.ttl)));
+        if let Some(ttl) = answer.ttl {
+            let (least, most) = figures.ttl.unwrap_or((ttl, ttl));
+            figures.ttl = Some((least.min(ttl), most.max(ttl)));
+        }
         figures.session_echoed += u64::from(answer.session == self.id && self.id != 0);
         figures.session_zero += u64::from(answer.session == 0);
         figures.other_length += u64::from(length != self.packet.len());

@@ -29,6 +29,7 @@ mod edit;
 mod endpoint;
 mod endpoint_many;
 mod endpoint_soak;
+mod endpoint_stamp;
 mod engines;
 mod faults;
 mod flow_profiles;

@@ -130,7 +130,7 @@ pub struct StampStrangers {
     /// The first such address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_source: Option<String>,
-    /// Shorter than the 41 octets that an answer has at least.
+    /// Shorter than the 38 octets that an answer has at least: up to the error estimate of the packet.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub too_short: u64,
     /// With another session identifier.

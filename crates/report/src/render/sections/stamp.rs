@@ -96,18 +96,18 @@ impl Stamp {
         facts
     }
 
-    /// Delays with their names.
-    fn delays(&self) -> impl Iterator<Item = (&'static str, &Distribution)> {
+    /// Delays with their labels in the summary and their names on the page.
+    fn delays(&self) -> impl Iterator<Item = ([&'static str; 2], &Distribution)> {
         let all = [
-            ("round trip", &self.round_trip_ns),
-            ("variation", &self.round_trip_variation_ns),
-            ("var. there", &self.forward_variation_ns),
-            ("var. back", &self.return_variation_ns),
-            ("reflector", &self.residence_ns),
-            ("one-way there", &self.forward_delay_ns),
-            ("one-way back", &self.return_delay_ns),
+            (["rtt", "round trip"], &self.round_trip_ns),
+            (["variation", "variation of the round trip"], &self.round_trip_variation_ns),
+            (["var there", "variation, way there"], &self.forward_variation_ns),
+            (["var back", "variation, way back"], &self.return_variation_ns),
+            (["reflector", "time at the reflector"], &self.residence_ns),
+            (["there", "one way, there"], &self.forward_delay_ns),
+            (["back", "one way, back"], &self.return_delay_ns),
         ];
-        all.into_iter().filter_map(|(name, d)| Some((name, d.as_ref()?)))
+        all.into_iter().filter_map(|(names, d)| Some((names, d.as_ref()?)))
     }
 
     /// What one-way delays are worth, or why they are not told.
@@ -177,7 +177,7 @@ impl Section for OfStamp {
         if s.answered > 0 && s.lost > 0 {
             lines.push(Line::text("direction", s.directions()));
         }
-        lines.extend(s.delays().map(|(name, d)| Line::facts(name, delay_facts(d))));
+        lines.extend(s.delays().map(|([label, _], d)| Line::facts(label, delay_facts(d))));
         if s.answered > 0 {
             lines.push(Line::facts("one-way", s.one_way()));
             lines.push(Line::facts("clocks", s.clocks.facts()));
@@ -189,7 +189,7 @@ impl Section for OfStamp {
     }
 
     fn times<'r>(&self, report: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
-        report.result.stamp.iter().flat_map(Stamp::delays).collect()
+        report.result.stamp.iter().flat_map(Stamp::delays).map(|([_, name], d)| (name, d)).collect()
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {
