@@ -6,7 +6,9 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(after_help = "The server is the far end: netdyno endpoint serve there, first.")]
+#[command(
+    after_help = "The server is the far end: netdyno endpoint serve there, first; of stamp, any reflector of STAMP or TWAMP-Light."
+)]
 pub struct Endpoint {
     #[command(subcommand)]
     pub serve: Option<Serve>,

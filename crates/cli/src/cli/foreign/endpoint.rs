@@ -24,6 +24,7 @@ pub fn test(word: &str) -> Option<EndpointTest> {
         "cc" => Test::TcpCc,
         "connect" | "connections" | "conn" | "cps" | "connection" => Test::ConnectionRate,
         "bufferbloat" | "rrul" | "bloat" | "responsiveness" | "rpm" => Test::LatencyUnderLoad,
+        "twamp" | "twamp-light" | "twping" => Test::Stamp,
         plain => Test::named(plain)?,
     })
 }
