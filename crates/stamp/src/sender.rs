@@ -229,6 +229,12 @@ impl Running {
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
+    /// Packets that are due by then.
+    fn due_by(&self, now: Duration) -> u64 {
+        let due = now.as_nanos() * u128::from(self.wanted.per_second) / 1_000_000_000 + 1;
+        u64::try_from(due).unwrap_or(u64::MAX).min(self.wanted.count)
+    }
+
     fn run(&mut self, stop: &AtomicBool, live: &Live) -> io::Result<()> {
         self.start = Instant::now();
         let whole = self.due(self.wanted.count);
@@ -239,7 +245,7 @@ impl Running {
             let over = stop.load(Relaxed) || now > whole.saturating_add(GRACE);
             if sending && (self.done >= self.wanted.count || over) {
                 (sending, self.lasted) = (false, now.min(whole));
-                self.outcome.unsent = self.wanted.count - self.done;
+                self.outcome.unsent = self.due_by(now).saturating_sub(self.done);
             }
             if sending && now >= self.due(self.done) {
                 let late = now.saturating_sub(self.due(self.done)).as_nanos();

@@ -328,25 +328,22 @@ pub enum Withheld {
     TheirsUnsynchronised,
     /// The reflector does not say by how much its clock may be off.
     NoErrorEstimate,
-    /// Some are below zero.
+    /// Some, of this way or the other, are below zero.
     Negative,
     /// Both clocks together may be off by so much, in nanoseconds, which is no less than the median.
     ErrorTooLarge(u64),
 }
 
-/// By how much one-way delays may be off.
+/// By how much the delays of one way may be off. Where those of either way are below zero, some clock is off by more than it says, and
+/// neither way is believed.
 ///
 /// # Errors
 /// They are not to be told.
-pub fn one_way_error(
-    way: &OneWay,
-    ours_ns: Option<u64>,
-    theirs: Option<&TheirClock>,
-) -> Result<u64, Withheld> {
+pub fn one_way_error(way: &OneWay, figures: &Figures, ours_ns: Option<u64>) -> Result<u64, Withheld> {
     let ours = ours_ns.ok_or(Withheld::OursUnsynchronised)?;
-    let theirs = theirs.filter(|clock| clock.synchronised).ok_or(Withheld::TheirsUnsynchronised)?;
+    let theirs = figures.clock.filter(|clock| clock.synchronised).ok_or(Withheld::TheirsUnsynchronised)?;
     let error = theirs.error_ns.ok_or(Withheld::NoErrorEstimate)?.saturating_add(ours);
-    if way.negative > 0 {
+    if figures.forward.negative > 0 || figures.back.negative > 0 {
         return Err(Withheld::Negative);
     }
     if error >= way.delay.p50() {

@@ -16,7 +16,8 @@ reflector.bind((address, int(port)))
 other = socket.socket(family, socket.SOCK_DGRAM)
 other.bind((address, 0))
 if family == socket.AF_INET:
-    reflector.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTTL, 1)
+    # linux/in.h: IP_RECVTTL, which this module has no name for.
+    reflector.setsockopt(socket.IPPROTO_IP, 12, 1)
 else:
     reflector.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
 print("reflecting", file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ fn delays_are_those_of_the_four_times() {
         assert_eq!((figures.round_trip_variation.count(), figures.round_trip_variation.max()), (9, 0));
         assert_eq!(figures.clock.map(|clock| clock.tai_ns), Some(tai));
         assert_eq!((figures.ttl, figures.session_echoed), (Some((250, 250)), 10));
-        assert!(one_way_error(&figures.forward, Some(1000), figures.clock.as_ref()).is_ok_and(|e| e < 1100));
+        assert!(one_way_error(&figures.forward, figures, Some(1000)).is_ok_and(|e| e < 1100));
     }
 }
 
@@ -58,13 +58,16 @@ fn one_way_delays_are_withheld_where_clocks_cannot_bear_them() {
         exchange(&mut session, NOW, ahead, error);
         let figures = &session.figures;
         assert_eq!(figures.round_trip.min(), 8_000_000);
-        one_way_error(&figures.back, ours, figures.clock.as_ref())
+        one_way_error(&figures.back, figures, ours)
     };
     assert_eq!(run(0, 0x8401, None), Err(Withheld::OursUnsynchronised));
     assert_eq!(run(0, 0x0401, Some(1)), Err(Withheld::TheirsUnsynchronised));
     assert_eq!(run(0, 0x8400, Some(1)), Err(Withheld::NoErrorEstimate));
     assert_eq!(run(-4 * MS, 0x8401, Some(1)), Ok(5));
+    // The way back is below zero; that there is; and TAI for UTC, where the kernel does not know how far they are apart.
     assert_eq!(run(4 * MS, 0x8401, Some(1)), Err(Withheld::Negative));
+    assert_eq!(run(-6 * MS, 0x8401, Some(1)), Err(Withheld::Negative));
+    assert_eq!(run(37_000 * MS, 0x8401, Some(1)), Err(Withheld::Negative));
     assert_eq!(run(3 * MS, 0x8401, Some(1)), Err(Withheld::ErrorTooLarge(5)));
     assert!(matches!(run(0, 0x8401, Some(3_000_000)), Err(Withheld::ErrorTooLarge(3_000_004))));
 }

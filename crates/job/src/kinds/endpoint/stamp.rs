@@ -162,7 +162,7 @@ fn one_way(stamp: &mut Stamp, outcome: &Outcome) {
         if outcome.stepped_ns.is_some() {
             return Err("this host's clock was set while it lasted".to_owned());
         }
-        let error = one_way_error(way, outcome.clock.error_ns, figures.clock.as_ref()).map_err(withheld)?;
+        let error = one_way_error(way, figures, outcome.clock.error_ns).map_err(withheld)?;
         Ok((Distribution::whole(&way.delay), error))
     };
     match way(&figures.forward) {
@@ -183,7 +183,8 @@ fn withheld(why: Withheld) -> String {
         }
         Withheld::NoErrorEstimate => "the reflector does not say by how much its clock may be off".to_owned(),
         Withheld::Negative => {
-            "some would be below zero: the clocks are apart by more than the delay".to_owned()
+            "some delays of one way would be below zero: the clocks are further apart than they say"
+                .to_owned()
         }
         Withheld::ErrorTooLarge(error) => {
             format!("both clocks together may be off by {}, more than the delay", units::time(error))
