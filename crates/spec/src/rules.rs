@@ -35,7 +35,7 @@ pub fn seen(path: &str, rules: Rules<'_>) {
 }
 
 /// What no text can say: each of these quantities is refused as nothing when it is read. A program may hand them over.
-const OF_PROGRAMS: [&str; 11] = [
+const OF_PROGRAMS: [&str; 12] = [
     "bytes: it is at least 1",
     "capture.rotate_size: it is at least 1",
     "connect_timeout: it is longer than 0",
@@ -47,6 +47,7 @@ const OF_PROGRAMS: [&str; 11] = [
     "transactions: it is at least 1",
     "gap_time: segments come out of order: give it more, such as 3s",
     "to: where is the server? Name its address and port",
+    "wait: it is longer than 0",
 ];
 
 #[test]
