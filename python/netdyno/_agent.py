@@ -298,9 +298,9 @@ class Agent:
             with self._lock:
                 if self._ended.is_set() or self._closing:
                     raise self._lost()
+                self._waiting[number] = answer
                 # Nobody takes it back: what was asked is answered.
                 answer.set_running_or_notify_cancel()
-                self._waiting[number] = answer
             with self._writing:
                 self._put(line, written)
         except (OSError, ValueError):

@@ -276,8 +276,8 @@ impl Agent {
             let what = format!("hello: this netdyno speaks {PROTOCOL} alone");
             return Err(Fault::usage(what).remedy("use a client of the same version as the agent"));
         }
-        self.greeted = true;
-        if let Some(log) = &self.log {
+        let again = std::mem::replace(&mut self.greeted, true);
+        if let Some(log) = self.log.as_ref().filter(|_| !again) {
             log.client(&hello.client);
         }
         Ok(now(Welcome {
@@ -391,6 +391,9 @@ impl Agent {
             return Err(Fault::new(FaultKind::Engine, format!("{}: {why}", run.name)));
         }
         run.handle().set_rate(percent);
+        if let Some(log) = &self.log {
+            log.rate(&run.name, percent);
+        }
         Ok(now(RateSet { percent }))
     }
 
@@ -415,8 +418,7 @@ impl Agent {
     fn start(&mut self, request: &Request) -> Result<(), Fault> {
         let asked: JobStart = request.params()?;
         if let Some(why) = self.log.as_ref().and_then(Log::broken) {
-            let what = format!("the agent's log cannot be written: {why}");
-            return Err(Fault::new(FaultKind::Limit, what).remedy("make room for it"));
+            return Err(not_written(&why));
         }
         let all = self.runs.len();
         let going: Vec<Arc<Run>> = self.runs.values().filter(|run| !run.is_over()).cloned().collect();
@@ -439,7 +441,7 @@ impl Agent {
             JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };
         if let Some(log) = &self.log {
             let interfaces = serde_json::to_value(&started.interfaces).map_err(internal)?;
-            log.started(&name, &started.job, &interfaces);
+            log.started(&name, &started.job, &interfaces).map_err(|why| not_written(&why))?;
         }
         let run = prepared.start(number, name.clone())?;
         let run = Arc::new(run);
@@ -489,6 +491,12 @@ impl Agent {
             log.gone();
         }
     }
+}
+
+/// What cannot be written down is not done.
+fn not_written(why: &str) -> Fault {
+    let what = format!("the agent's log cannot be written: {why}");
+    Fault::new(FaultKind::Limit, what).remedy("make room for it")
 }
 
 /// Why something cannot be done to a run by hand.

@@ -4,12 +4,14 @@ use crate::message::Client;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Refusals of one client that are written; more of them are counted. A client must not fill the disk.
 const REFUSALS: u64 = 1000;
+/// And lines of all kinds, with which it ends.
+const LINES: u64 = 100_000;
 /// Characters of a text of the client's.
 const TEXT: usize = 300;
 
@@ -21,12 +23,13 @@ pub struct Log(Arc<Mutex<Inside>>);
 struct Inside {
     file: File,
     refused: u64,
+    lines: u64,
     /// A line could not be written, and why.
     broken: Option<String>,
 }
 
 impl Log {
-    /// Opens the file, which only its owner may read, and writes to its end.
+    /// Opens the file, which a new one only its owner may read, to write to its end.
     ///
     /// # Errors
     /// It cannot be written, or is a folder.
@@ -36,7 +39,12 @@ impl Log {
             return Err(Error::new(ErrorKind::InvalidInput, "it is a FIFO, and must be a file"));
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(Log(Arc::new(Mutex::new(Inside { file, refused: 0, broken: None }))))
+        let found = file.metadata()?;
+        if found.is_file() && found.mode() & 0o022 != 0 {
+            let what = "others than its owner may write it: take that from them (chmod go-w)";
+            return Err(Error::new(ErrorKind::PermissionDenied, what));
+        }
+        Ok(Log(Arc::new(Mutex::new(Inside { file, refused: 0, lines: 0, broken: None }))))
     }
 
     /// A client has greeted. What it says of itself is its word; how it came here is what this host knows.
@@ -53,7 +61,10 @@ impl Log {
     }
 
     /// A job has started.
-    pub(crate) fn started(&self, run: &str, job: &Value, interfaces: &Value) {
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub(crate) fn started(&self, run: &str, job: &Value, interfaces: &Value) -> Result<(), String> {
         // What it sends may be long, and with the name of a secret's file it is no secret.
         let told = |member: &str| job.get(member).filter(|value| !value.is_null()).map(short);
         let mut line = json!({ "run": run, "kind": told("kind"), "interfaces": interfaces });
@@ -63,6 +74,12 @@ impl Log {
             }
         }
         self.write("started", line);
+        self.lock().broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// The rate of a run is another one.
+    pub(crate) fn rate(&self, run: &str, percent: u32) {
+        self.write("rate", json!({ "run": run, "percent": percent }));
     }
 
     /// A job was refused.
@@ -102,10 +119,15 @@ impl Log {
         line["at"] = json!(report::units::rfc3339(clocks::now(clocks::Clock::Realtime) / 1_000_000_000));
         line["agent"] = json!(std::process::id());
         // One write, so that lines of several agents do not mix.
-        let text = format!("{line}\n");
         let mut inside = self.lock();
-        let written = inside.file.write_all(text.as_bytes());
-        inside.broken = written.err().map(|error| error.to_string());
+        // What was written in part is a line of its own.
+        let before = if inside.broken.is_some() { "\n" } else { "" };
+        let text = format!("{before}{line}\n");
+        inside.lines = inside.lines.saturating_add(1);
+        inside.broken = match inside.lines {
+            ..=LINES => inside.file.write_all(text.as_bytes()).err().map(|error| error.to_string()),
+            _ => Some(format!("it has {LINES} lines of this client already")),
+        };
     }
 
     /// Nothing that panics happens under this lock.

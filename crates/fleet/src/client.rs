@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -177,9 +177,9 @@ impl Client {
         if patience.stop.load(Relaxed) {
             return Err(Lost::Stopped);
         }
-        let command = match &reach.copied {
-            Some(copied) => crate::copy::command(&reach.command, copied, &patience)?,
-            None => reach.command.clone(),
+        let command = match reach.copies {
+            true => crate::copy::command(&reach.command, &patience)?,
+            false => reach.command.clone(),
         };
         let mut child = port::outside::program("sh")
             .args(["-c", &command])
@@ -504,8 +504,11 @@ impl Drop for Client {
     }
 }
 
-/// Keeps the end of what a command writes to standard error.
-fn listen(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) -> std::io::Result<JoinHandle<()>> {
+/// Keeps the end of what a command writes.
+pub(crate) fn listen(
+    mut errors: impl Read + Send + 'static,
+    said: Arc<Mutex<Vec<u8>>>,
+) -> std::io::Result<JoinHandle<()>> {
     let listen = move || {
         let mut piece = [0; 1024];
         while let Ok(count @ 1..) = errors.read(&mut piece) {

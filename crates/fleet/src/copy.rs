@@ -9,13 +9,14 @@
 //! By the command's prefix a shell there is asked for its machine and for the file's hash, `dd` takes the file, and the shell looks at the hash again
 //! before the file gets its name. What stands there under the name is never believed without its hash.
 
-use crate::client::Patience;
+use crate::client::{Patience, listen};
 use crate::lost::Lost;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,23 +27,12 @@ const COPIED_WITHIN: Duration = Duration::from_secs(600);
 /// And its hash be looked at, before it has its name.
 const NAMED_WITHIN: Duration = Duration::from_secs(60);
 const ASKED_WITHIN: Duration = Duration::from_secs(2);
-/// Bytes that a shell says, at most.
-const SAID_BYTES: u64 = 4096;
+/// How often it is looked whether a command has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// What it said last is waited for.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What ends a line that is meant for us: a login may greet.
 const MARK: &str = "netdyno-copy:";
-
-/// Where the program was copied to, of one agent; each of its clones knows it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Copied(Arc<Mutex<Option<String>>>);
-
-impl PartialEq for Copied {
-    /// What was found out is no part of what was asked for.
-    fn eq(&self, _: &Copied) -> bool {
-        true
-    }
-}
-
-impl Eq for Copied {}
 
 /// The parts of a command around the name of the program.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,62 +71,72 @@ fn is_plain(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+'))
 }
 
-/// The command that runs the copy.
+/// The command that runs the copy, whose hash was looked at right before.
 ///
 /// # Errors
 /// It cannot be copied there.
-pub(crate) fn command(command: &str, copied: &Copied, patience: &Patience) -> Result<String, Lost> {
+pub(crate) fn command(command: &str, patience: &Patience) -> Result<String, Lost> {
     let Some(parts) = parts(command) else {
-        return Err(Lost::NotCopied {
-            why: "its command has no words `netdyno agent` outside of quotes, so that where to copy it is not known".to_owned(),
-        });
+        return Err(not_copied(
+            "its command has no words `netdyno agent` outside of quotes, so that where to copy it is not known".to_owned(),
+        ));
     };
-    // One at a time: of an agent that several parts of a job are at, the others wait.
-    let mut copied = copied.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = match &*copied {
-        Some(path) => path.clone(),
-        None => copied.insert(copy(&parts, patience)?).clone(),
-    };
+    let path = copy(&parts, patience).map_err(|lost| match lost {
+        // Whatever failed, it is no agent of which the command is to be looked at.
+        Lost::Ended { .. } => not_copied(lost.to_string()),
+        other => other,
+    })?;
     Ok(format!("{}{path}{}", parts.prefix, parts.behind))
 }
 
+/// What a shell says of the place of the copy, whose name ends with `$h`, and of an unfinished one.
+const LOOKS: &str = "umask 077
+d=${XDG_CACHE_HOME:-${HOME:?}/.cache}/netdyno
+mkdir -p \"$d\" || exit
+find \"$d\" -maxdepth 1 -name 'netdyno-*.part-*' -mmin +60 -exec rm -f {} + 2>/dev/null
+f=$d/netdyno-$h
+s=no
+command -v sha256sum >/dev/null || s=blind
+[ -f \"$f\" ] && [ \"$(sha256sum \"$f\" | cut -c1-64)\" = $h ] && s=yes
+[ $s = no ] && { : > \"$f.part-$p\" || exit; }
+";
+
 fn copy(parts: &Parts<'_>, patience: &Patience) -> Result<String, Lost> {
     let hash = this_hash()?;
-    let script = format!(
-        "umask 077\nh={hash}\nd=${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/netdyno\nmkdir -p \"$d\" || exit\nf=$d/netdyno-$h\n\
-         s=no\n[ -f \"$f\" ] && [ \"$(sha256sum \"$f\" | cut -c1-64)\" = $h ] && s=yes\necho \"{MARK} $(uname -s) $(uname -m) $s $f\"\n"
-    );
+    let number = format!("{}-{}", std::process::id(), clocks::now(clocks::Clock::Tai));
+    let script = format!("h={hash}\np={number}\n{LOOKS}echo \"{MARK} $(uname -s) $(uname -m) $s $f\"\n");
     let shell = format!("{}sh", parts.prefix);
     // Its hash is that of a large file.
     let answer = Duration::max(patience.answer, ASKED_WITHIN);
     let said = at(&shell, Sends::Text(&script), (answer, patience))?;
     let [system, machine, is_there, path] = told(&said)?;
-    let here = std::env::consts::ARCH;
-    if (system, machine) != ("Linux", here) {
-        return Err(not_copied(format!(
-            "its machine is {machine} ({system}), and this netdyno is one for {here} (Linux)"
-        )));
-    }
+    let part = format!("{path}.part-{number}");
     // It becomes a word of a command, which shells read.
     if !(path.starts_with('/') && path.ends_with(&hash) && is_plain(path)) {
-        return Err(not_copied(format!("the folder there is none to copy to: {}", crate::lost::shown(path))));
+        return Err(not_copied(format!(
+            "the folder there has a name that shells read otherwise: {}",
+            crate::lost::shown(path)
+        )));
     }
-    if is_there == "yes" {
-        return Ok(path.to_owned());
-    }
-    let part = format!("{path}.{}-{}", std::process::id(), clocks::now(clocks::Clock::Tai));
-    let takes = format!("{}dd bs=65536 of={part}", parts.prefix);
-    let took = at(&takes, Sends::This, (COPIED_WITHIN, patience));
-    // Whatever came of it: nothing half stays there.
+    let here = std::env::consts::ARCH;
+    let took = match is_there {
+        _ if (system, machine) != ("Linux", here) => Err(not_copied(format!(
+            "its machine is {machine} ({system}), and this netdyno is one for {here} (Linux)"
+        ))),
+        "yes" => return Ok(path.to_owned()),
+        "no" => at(&format!("{}dd bs=65536 of={part}", parts.prefix), Sends::This, (COPIED_WITHIN, patience)),
+        _ => return Err(not_copied("there is no sha256sum there, by which its hash is compared".to_owned())),
+    };
+    // Whatever came of it, and whoever does not wait for it: nothing half stays there.
     let script = format!(
         "if [ \"$(sha256sum {part} | cut -c1-64)\" = {hash} ] && chmod 700 {part} && mv {part} {path}; then s=yes; else rm -f {part}; s=no; fi\n\
          echo \"{MARK} Linux {here} $s {path}\"\n"
     );
-    let within = Duration::max(answer, NAMED_WITHIN);
-    let said = at(&shell, Sends::Text(&script), (within, patience));
+    let within = Duration::max(answer, if took.is_ok() { NAMED_WITHIN } else { ASKED_WITHIN });
+    let ends = Patience { answer, stop: Arc::default() };
+    let said = at(&shell, Sends::Text(&script), (within, &ends));
     took?;
-    let said = said?;
-    match told(&said)? {
+    match told(&said?)? {
         [_, _, "yes", found] if found == path => Ok(path.to_owned()),
         _ => Err(not_copied("what arrived there is not what was sent: its disk may be full".to_owned())),
     }
@@ -146,12 +146,13 @@ fn not_copied(why: String) -> Lost {
     Lost::NotCopied { why }
 }
 
-/// The last line that is meant for us.
+/// The last line that is meant for us: the system, the machine, a word, and a path.
 fn told(said: &str) -> Result<[&str; 4], Lost> {
     let line = said.lines().rev().find_map(|line| line.trim().strip_prefix(MARK));
     let words: Option<[&str; 4]> =
-        line.and_then(|line| line.split_whitespace().collect::<Vec<_>>().try_into().ok());
-    words.ok_or_else(|| not_copied(format!("no shell answers there: {}", crate::lost::shown(said.trim()))))
+        line.and_then(|line| line.trim_start().splitn(4, ' ').collect::<Vec<_>>().try_into().ok());
+    let whole = words.filter(|words| words.iter().all(|word| !word.is_empty()));
+    whole.ok_or_else(|| not_copied(format!("no shell answers there: {}", crate::lost::shown(said.trim()))))
 }
 
 /// SHA-256 of this program, in hexadecimal.
@@ -171,13 +172,16 @@ fn this_hash() -> Result<String, Lost> {
     Ok(HASH.get_or_init(|| hash).clone())
 }
 
+/// The last that a command has said.
+type Said = Arc<Mutex<Vec<u8>>>;
+
 /// What a command gets as its input.
 enum Sends<'a> {
     Text(&'a str),
     This,
 }
 
-/// Runs a command to its end, and returns what it said.
+/// Runs a command to its end, and returns the last that it said.
 fn at(command: &str, sends: Sends<'_>, (within, patience): (Duration, &Patience)) -> Result<String, Lost> {
     let (input, text) = match sends {
         Sends::Text(text) => (Stdio::piped(), text),
@@ -192,20 +196,11 @@ fn at(command: &str, sends: Sends<'_>, (within, patience): (Duration, &Patience)
             .process_group(0)
             .spawn()?,
     );
-    let reader = |from: Option<Box<dyn Read + Send>>| {
-        let read = move || {
-            let mut said = Vec::new();
-            if let Some(mut from) = from {
-                let _ = from.by_ref().take(SAID_BYTES).read_to_end(&mut said);
-                // Who writes more is not held up.
-                let _ = std::io::copy(&mut from, &mut std::io::sink());
-            }
-            String::from_utf8_lossy(&said).into_owned()
-        };
-        std::thread::Builder::new().name("copies".to_owned()).stack_size(128 << 10).spawn(read)
-    };
-    let out = reader(child.0.stdout.take().map(|from| Box::new(from) as Box<dyn Read + Send>))?;
-    let errors = reader(child.0.stderr.take().map(|from| Box::new(from) as Box<dyn Read + Send>))?;
+    let (said, complained): (Said, Said) = Default::default();
+    let mut readers = Vec::new();
+    if let (Some(out), Some(errors)) = (child.0.stdout.take(), child.0.stderr.take()) {
+        readers = vec![listen(out, Arc::clone(&said))?, listen(errors, Arc::clone(&complained))?];
+    }
     if let Some(mut to) = child.0.stdin.take() {
         // It is less than a pipe holds; who does not read it says why.
         match to.write_all(text.as_bytes()) {
@@ -214,38 +209,53 @@ fn at(command: &str, sends: Sends<'_>, (within, patience): (Duration, &Patience)
         }
     }
     let until = Instant::now() + within;
-    let status = loop {
-        if let Some(status) = child.0.try_wait()? {
-            break status;
-        }
-        if patience.stop.load(std::sync::atomic::Ordering::Relaxed) {
+    while !child.has_ended()? {
+        if patience.stop.load(Relaxed) {
             return Err(Lost::Stopped);
         }
         if Instant::now() > until {
-            return Err(not_copied(format!(
-                "no end within {} s of `{}`",
-                within.as_secs(),
-                crate::lost::shown(command)
-            )));
+            let command = crate::lost::shown(command);
+            return Err(not_copied(format!("no end within {} s of `{command}`", within.as_secs())));
         }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    if !status.success() {
-        // What the command started may hold the pipes still.
-        let said = if errors.is_finished() { errors.join().unwrap_or_default() } else { String::new() };
-        return Err(Lost::Ended { how: format!("ended ({status})"), said });
+        std::thread::sleep(LOOK);
     }
-    Ok(out.join().unwrap_or_default())
+    let status = child.end()?;
+    // Who left the command's group may hold the pipes for ever.
+    let until = Instant::now() + LAST_WORDS;
+    while readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < until {
+        std::thread::sleep(LOOK);
+    }
+    let text = |said: &Said| {
+        String::from_utf8_lossy(&said.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    };
+    match status.success() {
+        true => Ok(text(&said)),
+        false => Err(Lost::Ended { how: format!("ended ({status})"), said: text(&complained) }),
+    }
 }
 
 /// A command that is ended with all that it started, however it is left.
 struct Ends(Child);
 
+impl Ends {
+    /// It is not waited for: its number stays its own.
+    fn has_ended(&self) -> std::io::Result<bool> {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(Pid::from_child(&self.0)), how)?.is_some())
+    }
+
+    /// Ends what is left of it.
+    fn end(&mut self) -> std::io::Result<ExitStatus> {
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        self.0.wait()
+    }
+}
+
 impl Drop for Ends {
     fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(Some(_))) {
-            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
-            let _ = self.0.wait();
+        // One that was waited for has a status, and no group that is known to be its own.
+        if self.has_ended().is_ok() {
+            let _ = self.end();
         }
     }
 }
@@ -281,7 +291,7 @@ mod tests {
     fn what_a_login_says_before_is_left_and_what_is_no_answer_is_an_error() {
         let said = format!("Welcome!\n{MARK} Linux x86_64 no /root/.cache/netdyno/netdyno-ab\n");
         assert_eq!(told(&said).ok(), Some(["Linux", "x86_64", "no", "/root/.cache/netdyno/netdyno-ab"]));
-        for bad in ["", "netdyno-copy:", "netdyno-copy: a b c", "netdyno-copy: a b c d e", "x"] {
+        for bad in ["", "netdyno-copy:", "netdyno-copy: a b c", "x"] {
             assert!(
                 told(bad).is_err_and(|lost| lost.to_string().contains("no shell answers there")),
                 "{bad}"

@@ -29,7 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// From when all are ready to the start, at least.
 const LEAD: Duration = Duration::from_secs(1);
@@ -39,6 +39,8 @@ const TRIPS: u32 = 20;
 const MARGIN: Duration = Duration::from_millis(100);
 /// After the last sender has done, meters wait so long for what is still on its way.
 const SETTLES: Duration = Duration::from_millis(500);
+/// And, while frames are missing, for so long (RFC 2544, 23).
+const SETTLES_MOST: Duration = Duration::from_secs(2);
 /// From one snapshot of a part to the next.
 const EVERY: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(50);
@@ -384,15 +386,31 @@ impl Joint<'_> {
             // Before the start it ends all; after it the others go on, and tell what they saw.
             self.course.change(|state| state.failed |= !state.is_begun());
         }
+        if let Some(tx) = done.as_ref().ok().and_then(|report| report.result.tx.as_ref()) {
+            self.seen().entry(number).or_default().has_sent(tx.totals.frames);
+        }
         if !part.role.attends() {
             self.course.change(|state| state.senders_over += 1);
             if self.course.lock().senders_over >= self.senders() {
-                std::thread::sleep(SETTLES);
+                self.settle();
                 self.course.over.store(true, Relaxed);
             }
         }
         outcome.result = done;
         outcome
+    }
+
+    /// Waits for what is still on its way: until all is there, as far as agents have told, and not for ever.
+    fn settle(&self) {
+        let began = Instant::now();
+        let is_there = || {
+            let seen = self.seen();
+            let sum = |of: fn(&Seen) -> u64| seen.values().map(of).fold(0, u64::saturating_add);
+            sum(Seen::received) >= sum(Seen::sent)
+        };
+        while began.elapsed() < SETTLES || began.elapsed() < SETTLES_MOST && !is_there() {
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn part_of(&self, number: usize, part: &Part, outcome: &mut Outcome) -> Result<Report, Failed> {

@@ -8,8 +8,8 @@ use crate::joint::NotDone;
 use crate::offset::Offset;
 use crate::plan::{Part, Plan, Role, at_agent};
 use report::{
-    AgentClock, AgentPart, CatchUp, Code, Distribution, Flows, Interval, LatencyClock, Loss, Pacing, Report,
-    Rx, RxInterface, SignedFrames, Stream, Totals, Tx, TxInterface, Verdict, units,
+    AgentClock, AgentPart, CatchUp, Code, Distribution, Flows, Interval, LatencyClock, LinkEvent, Loss,
+    Pacing, Report, Rx, RxInterface, SignedFrames, Stream, Totals, Tx, TxInterface, Verdict, units,
 };
 use spec::Job;
 use std::collections::BTreeMap;
@@ -106,7 +106,14 @@ fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_
         latency(whole, &meters, (sends, measures));
     }
     intervals(whole, sends, measures, &meters);
+    whole.result.link_events = sends.iter().chain(measures).flat_map(link_events).collect();
     known
+}
+
+/// What happened to an agent's links, each by its name here.
+fn link_events<'a>((_, came): &'a One<'_>) -> impl Iterator<Item = LinkEvent> + 'a {
+    let told = came.report.as_ref().ok().into_iter().flat_map(|report| &report.result.link_events);
+    told.map(|event| LinkEvent { interface: format!("{}@{}", event.interface, came.name), ..event.clone() })
 }
 
 /// Those that measured, with what they told.
@@ -731,7 +738,7 @@ mod tests {
         let text = "{schema: netdyno.job/1, kind: send, what: ipv4/udp, rate: 5pps, links: [{on: tx0@a, measure: rx0@b}]}";
         let job = spec::File::read(text, "job").expect("a job").jobs.remove(0);
         let agents = ["a=x", "b=x"].map(|agent| agent.parse().expect("an agent"));
-        let plan = plan::plan(&job, &agents).expect("two parts");
+        let plan = plan::plan(&job, &agents, None).expect("two parts");
         let mut near = Report::new("send");
         let signed = vec![SignedFrames { number: 0, stream: 0, name: None, frames: Some(sent) }];
         let totals = Totals::over(sent, sent * 60, 1_000_000_000);

@@ -22,6 +22,7 @@ pub(crate) struct Seen {
     before: Moment,
     now: Moment,
     over: bool,
+    all_sent: Option<u64>,
 }
 
 impl Moment {
@@ -40,6 +41,21 @@ impl Moment {
 }
 
 impl Seen {
+    /// It has sent so many frames in all.
+    pub fn has_sent(&mut self, frames: u64) {
+        self.all_sent = Some(frames);
+    }
+
+    /// Frames that it has sent, as far as it has told.
+    pub fn sent(&self) -> u64 {
+        self.all_sent.or(self.now.tx.map(|tx| tx.frames)).unwrap_or(0)
+    }
+
+    /// Frames that it has received.
+    pub fn received(&self) -> u64 {
+        self.now.rx.map_or(0, |rx| rx.frames)
+    }
+
     /// It tells of another moment.
     pub fn tell(&mut self, told: &Value) {
         let now = Moment::of(told);

@@ -65,15 +65,8 @@ pub struct Reach {
     pub interfaces: Vec<String>,
     /// Words by which agents are chosen.
     pub tags: Vec<String>,
-    /// This program is copied to its host, and run there ([`Reach::copies`]).
-    pub(crate) copied: Option<crate::copy::Copied>,
-}
-
-impl Reach {
-    /// From now on the program that runs there is this one: it is copied to the host, if it is not there yet.
-    pub fn copies(&mut self) {
-        self.copied.get_or_insert_default();
-    }
+    /// The program that runs there is this one: it is copied to the host, if it is not there yet.
+    pub copies: bool,
 }
 
 /// An option that names no agent.
@@ -123,7 +116,7 @@ impl FromStr for Reach {
                 command: command.to_owned(),
                 interfaces: Vec::new(),
                 tags: Vec::new(),
-                copied: None,
+                copies: false,
             }),
         }
     }
@@ -217,8 +210,13 @@ pub fn inventory(text: &str, name: &str) -> Result<Vec<Reach>, BadInventory> {
                 return Err(bad(&format!("{path}.{member}"), what));
             }
         }
-        let copied = entry.copy.then(crate::copy::Copied::default);
-        Ok(Reach { name, command: entry.command, interfaces: entry.interfaces, tags: entry.tags, copied })
+        Ok(Reach {
+            name,
+            command: entry.command,
+            interfaces: entry.interfaces,
+            tags: entry.tags,
+            copies: entry.copy,
+        })
     };
     read.agents.into_iter().map(reach).collect()
 }

@@ -39,6 +39,7 @@ pub(crate) fn carry_out(
         asked: asked.clone(),
         consent: session.consent.clone(),
         begun: AtomicU32::new(0),
+        stop: Arc::clone(&session.stop),
     };
     let session = Session {
         consent: session.consent.clone(),
@@ -58,6 +59,7 @@ struct Runs {
     asked: Asked,
     consent: Consent,
     begun: AtomicU32,
+    stop: Arc<AtomicBool>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +93,7 @@ impl Elsewhere for Runs {
 
 impl Runs {
     fn look(&self, reach: &Reach, interface: &str) -> Result<InterfaceTold, crate::Lost> {
-        let patience = Patience { answer: self.asked.answer, stop: Arc::default() };
+        let patience = Patience { answer: self.asked.answer, stop: Arc::clone(&self.stop) };
         let (mut client, _) = Client::reach(reach, patience)?;
         let told: HostTold = client.host(&[interface.to_owned()], false)?;
         told.named.into_iter().next().ok_or_else(|| crate::Lost::Nonsense {

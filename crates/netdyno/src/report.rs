@@ -14,8 +14,8 @@ pub use ::report::{
     LatencyClock, LinkChange, LinkEvent, Loss, Metering, NotTaken, Note, Opening, Pacing, Passage,
     PortResult, QueueCounters, Reflection, Repeated, Report, RequestedRate, Resolved, Rx, RxInterface, Said,
     Sentence, Served, Severity, SignedFrames, SocketBufferFound, Source, Stamp, StampClocks, StampError,
-    StampReflection, StampStrangers, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface,
-    UnderLoad, Verdict, Warnings, Witness, Words, Written,
+    StampReflection, StampStrangers, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx,
+    TxInterface, UnderLoad, Verdict, Warnings, Witness, Words, Written,
 };
 
 #[doc(inline)]

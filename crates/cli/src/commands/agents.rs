@@ -94,7 +94,7 @@ pub fn reached(asked: Reached) -> Result<Vec<Reach>> {
         }
     }
     if asked.agents_copy {
-        agents.iter_mut().for_each(Reach::copies);
+        agents.iter_mut().for_each(|agent| agent.copies = true);
     }
     if agents.is_empty() {
         bail!(

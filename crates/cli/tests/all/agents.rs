@@ -389,7 +389,9 @@ fn where_netdyno_is_missing_this_one_is_copied_and_its_hash_is_compared() {
             "its machine is sparc64 (Linux), and this netdyno is one for",
         ),
         (agent("HOME=/proc/none"), "ended (exit status"),
-        (agent("HOME='/tmp/x y'"), "no shell answers there"),
+        (agent(&format!("HOME='{home} y'")), "has a name that shells read otherwise"),
+        // What a command leaves behind holds nobody up.
+        ("export HOME=/proc/none; sleep 100 & netdyno agent".to_owned(), "ended (exit status"),
         ("exec true netdyno agent --stdio".to_owned(), "no shell answers there"),
         (format!("sh -c '{} agent --stdio'", program()), "outside of quotes"),
         ("exec sleep 100 ; netdyno agent".to_owned(), "no end within 2 s"),

@@ -76,7 +76,11 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let (workers, cpus) = match several {
         true => shared::cpus_of_ports(&through, &tx)?,
         false => {
-            let claimed = if session.among.trial { Priority::RealTime } else { Priority::Ordinary };
+            let claimed = if session.among.trial && !pace.no_real_time {
+                Priority::RealTime
+            } else {
+                Priority::Ordinary
+            };
             let cpus = shared::cpus_apart(&through, &tx, claimed, true)?;
             (cpus.len(), cpus)
         }

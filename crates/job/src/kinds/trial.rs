@@ -25,6 +25,11 @@ fn run(args: &Trial, session: &Session) -> Result<Report> {
     // The same frames again, if it is run again.
     let mut bench = args.bench.clone();
     bench.seed = bench.seed.or_else(|| Some(shared::draw_seed()));
+    if session.elsewhere.is_some() && matches!(args.floor.as_deref(), Some("cable" | "device")) {
+        bail!(
+            "`.floor`: a cable of this host says nothing of those between agents; give a time, or an earlier result"
+        );
+    }
     let floors = Known::of(args.floor.as_deref(), &bench, session)?;
     let mut rig = Rig::new(&bench, session)?;
     rig.show("trial")?;
@@ -74,7 +79,15 @@ impl Trials<'_> {
             show.trial(load, nanos(duration), Some(Remaining { ns: left, at_most: false }));
         }
         let limits = &self.goal.limits;
-        let ran = self.rig.run(&offer, &|outcome| limits.broken(outcome))?;
+        let ran = match self.rig.run(&offer, &|outcome| limits.broken(outcome)) {
+            // What was measured before is worth keeping.
+            Err(error) if !self.rows.is_empty() => {
+                let said = format!("frames of {name} bytes: the trial could not be carried out: {error:#}");
+                self.reasons.push(Code::SearchIncomplete.says(said));
+                return Ok(true);
+            }
+            ran => ran?,
+        };
         let wanted = Wanted::steady(load, nanos(duration), Stage::Measure);
         let mut row = row(&wanted, &ran, &self.goal);
         row.number = which.0 as u32;

@@ -22,23 +22,44 @@ pub fn missed(report: &Report, receivers: &[&str], device_here: bool) -> u64 {
     let here = |source: Source| {
         let of = move |counter: &&HostCounter| {
             counter.source == source.name()
-                && (source == Source::Cores || receivers.contains(&counter.place.as_str()))
+                && match source {
+                    Source::Cores => is_receivers(&counter.place, receivers),
+                    _ => receivers.contains(&counter.place.as_str()),
+                }
         };
         report.result.counters.iter().filter(of)
     };
     let gone = |counter: &HostCounter| counter.rise.saturating_sub(counter.own_frames.unwrap_or(0));
     let interface = here(Source::Interface).filter(|counter| RECEIVING.contains(&&*counter.name));
-    let interface: u64 = interface.map(gone).sum();
+    let interface = sum(interface.map(gone));
     // Of each name without its numbers, added up over queues. Names overlap, with the kernel's, too: the most counts.
     let mut driver: BTreeMap<String, u64> = BTreeMap::new();
     let losing = |counter: &&HostCounter| counter.explains.is_some() && !counter.name.contains("crc");
     let receiving = |counter: &&HostCounter| counter.name.contains("rx") && !counter.name.contains("tx");
     for counter in here(Source::Driver).filter(losing).filter(receiving) {
-        *driver.entry(counter.name.replace(|c: char| c.is_ascii_digit(), "")).or_default() += gone(counter);
+        let name = counter.name.replace(|c: char| c.is_ascii_digit(), "");
+        let all: &mut u64 = driver.entry(name).or_default();
+        *all = all.saturating_add(gone(counter));
     }
     let backlog = here(Source::Cores).filter(|counter| counter.name == "dropped" && !device_here);
-    let backlog: u64 = backlog.map(|counter| counter.rise).sum();
-    interface.max(driver.into_values().max().unwrap_or(0)) + backlog + rx.dropped_frames.unwrap_or(0)
+    let backlog = sum(backlog.map(|counter| counter.rise));
+    let most = interface.max(driver.into_values().max().unwrap_or(0));
+    most.saturating_add(backlog).saturating_add(rx.dropped_frames.unwrap_or(0))
+}
+
+/// It may be an agent's word.
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Is this machine the one where frames arrive? One of several agents has its name.
+fn is_receivers(machine: &str, receivers: &[&str]) -> bool {
+    match machine.split_once('@') {
+        Some((_, agent)) => {
+            receivers.iter().any(|receiver| receiver.rsplit_once('@').is_some_and(|(_, at)| at == agent))
+        }
+        None => true,
+    }
 }
 
 /// Frames that may never have left.
@@ -94,6 +115,13 @@ mod tests {
                 6,
             ),
             (&[("this machine", Cores, "dropped", 9)], false, 9),
+            // Where each end is another's, the sender's losses are none of the receiver.
+            (&[("this machine@near", Cores, "dropped", 9)], false, 0),
+            (
+                &[("rx0", Interface, "rx_missed_errors", u64::MAX), ("rx0", Interface, "rx_dropped", 2)],
+                false,
+                u64::MAX,
+            ),
             (&[("this machine", Cores, "dropped", 9)], true, 0),
         ] {
             assert_eq!(missed(&report(counters), &["rx0"], device_here), expected, "{counters:?}");

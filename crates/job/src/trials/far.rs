@@ -5,7 +5,7 @@ use super::offer::Offer;
 use super::ports::{Ports, Way};
 use crate::session::{Elsewhere, Session};
 use anyhow::{Context, Result, bail};
-use report::Report;
+use report::{Report, units};
 use spec::{Bench, Consent, Find, Job, Link, Meter, Pattern, Send, Sign, Written};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +15,9 @@ use traffic::{Rate, Schedule};
 /// Why something is refused.
 pub const ONE_PLACE: &str =
     "a trial between agents is one job from one of them to another; give all ports to one agent for that";
+
+/// Frames that teach a switch.
+const TEACHING: u64 = 3;
 
 /// Who carries out the runs, and what all of them have alike.
 #[derive(Debug)]
@@ -79,29 +82,63 @@ impl Far {
             ..self.like.clone()
         };
         let mut report = self.runs.carry_out(&Job::from(job), stop)?;
+        if let Some((name, why)) =
+            report.result.agents.iter().find_map(|agent| Some((&agent.name, agent.error.as_ref()?)))
+        {
+            bail!("{} was lost in a trial: {}", units::printable(name), units::printable(why));
+        }
         // It is a part of the trial: what it was told is none of the user's words.
         report.requested = None;
         Ok(report)
     }
 
-    /// Three frames from where those of trials will arrive.
+    /// Refuses what cannot be: so many frames that the schedule has no place for them.
+    ///
+    /// # Errors
+    /// Whoever sends tells of that many.
+    pub fn check(report: &Report, due: Option<u64>) -> Result<()> {
+        let sent = report.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
+        match due {
+            Some(due) if sent > due.saturating_mul(2).saturating_add(1000) => {
+                bail!(
+                    "the agent that sends tells of {} frames, and {} were due",
+                    units::count(sent),
+                    units::count(due)
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Three frames from where those of trials will arrive, no faster than these.
     ///
     /// # Errors
     /// They could not be sent.
-    pub fn teach(&self, from: &str, what: &str, size: &Size, stop: &Arc<AtomicBool>) -> Result<()> {
+    pub fn teach(&self, from: &str, what: &str, offer: &Offer, stop: &Arc<AtomicBool>) -> Result<()> {
+        let rate = match offer.schedule {
+            Schedule::Frames { frames, per_ns } if frames.saturating_mul(1_000_000) < per_ns => {
+                rate_in_words(&offer.schedule)?
+            }
+            _ => words("1000pps")?,
+        };
         let link = Link { on: Some(from.to_owned()), measure: None };
         let job = Send {
             what: what.to_owned(),
             links: vec![link],
-            size: Some(size_in_words(size)?),
-            rate: Some(words("1000pps")?),
-            count: Some(Written::from(3)),
+            size: Some(size_in_words(&offer.size)?),
+            rate: Some(rate),
+            count: Some(Written::from(TEACHING)),
             sign: Sign::Never,
             meter: Meter::default(),
             ..self.like.clone()
         };
         let taught = self.runs.carry_out(&Job::from(job), stop);
-        taught.map(drop).with_context(|| format!("learning frames from {from}"))
+        let taught = taught.with_context(|| format!("learning frames from {from}"))?;
+        let left = taught.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
+        if left < TEACHING && !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            bail!("learning frames from {from}: {left} of {TEACHING} left");
+        }
+        Ok(())
     }
 }
 

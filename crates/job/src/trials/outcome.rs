@@ -52,7 +52,9 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
     if tx.failed > 0 {
         // Which frames were refused is not known, so the run counts all that arrived as its own, others' as well.
         let own = report.streams.iter().filter(|stream| around.signatures.contains(&stream.stream));
-        let own: u64 = own.map(|stream| stream.rx_frames.saturating_sub(stream.duplicated_frames)).sum();
+        let own = own
+            .map(|stream| stream.rx_frames.saturating_sub(stream.duplicated_frames))
+            .fold(0, u64::saturating_add);
         lost = lost.max(sent.saturating_sub(own));
     }
     let frames_in = |ns, offer| frames_in(ns, offer).saturating_mul(ports.max(1)).min(u64::MAX / 4);
@@ -78,7 +80,7 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
     let told = told.filter(|_| !result.latency_clock.as_ref().is_some_and(was_set));
     let sum = |of: fn(&report::Stream) -> u64, all: Option<u64>| match own.is_empty() {
         true => all.unwrap_or(0),
-        false => own.iter().map(|stream| of(stream)).sum(),
+        false => own.iter().map(|stream| of(stream)).fold(0, u64::saturating_add),
     };
     let latency = told.map(|d| Latency {
         min_ns: d.min,
@@ -94,7 +96,7 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
     // Nothing was caught up, so what was lost was lost of no more than the load. But what held up the sender may have held
     // up a device on the same machine, too, for as long again.
     let mut uneven = match in_a_lab {
-        true => 2 * intended.saturating_sub(sent).min(frames_in(put_off, offer)),
+        true => intended.saturating_sub(sent).min(frames_in(put_off, offer)).saturating_mul(2),
         false => 0,
     };
     let received = sent.saturating_sub(lost);
@@ -192,20 +194,21 @@ fn worse(a: FrameToFrame, b: FrameToFrame) -> FrameToFrame {
 
 /// Ways together: counts add up; of latencies the worse counts, and the mean is over all frames.
 pub fn add(sum: &mut Outcome, one: &Outcome) {
-    sum.intended += one.intended;
-    sum.sent += one.sent;
-    sum.received += one.received;
-    sum.duplicated += one.duplicated;
-    sum.reordered += one.reordered;
-    sum.uneven += one.uneven;
-    sum.excused += one.excused;
-    sum.steady += one.steady;
+    sum.intended = sum.intended.saturating_add(one.intended);
+    sum.sent = sum.sent.saturating_add(one.sent);
+    sum.received = sum.received.saturating_add(one.received);
+    sum.duplicated = sum.duplicated.saturating_add(one.duplicated);
+    sum.reordered = sum.reordered.saturating_add(one.reordered);
+    sum.uneven = sum.uneven.saturating_add(one.uneven);
+    sum.excused = sum.excused.saturating_add(one.excused);
+    sum.steady = sum.steady.saturating_add(one.steady);
     // A way's own: it excuses nothing of another's loss.
-    sum.missed += one.missed.min(one.lost());
-    sum.unconfirmed += one.unconfirmed.min(one.lost().saturating_sub(one.missed));
+    sum.missed = sum.missed.saturating_add(one.missed.min(one.lost()));
+    let unconfirmed = one.unconfirmed.min(one.lost().saturating_sub(one.missed));
+    sum.unconfirmed = sum.unconfirmed.saturating_add(unconfirmed);
     sum.latency = match (sum.latency, one.latency) {
         (Some(a), Some(b)) => {
-            let frames = a.frames + b.frames;
+            let frames = a.frames.saturating_add(b.frames);
             let mean = (a.mean_ns * a.frames as f64 + b.mean_ns * b.frames as f64) / frames.max(1) as f64;
             Some(Latency {
                 min_ns: a.min_ns.min(b.min_ns),

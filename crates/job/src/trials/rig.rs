@@ -23,7 +23,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
 use report::causes::{self, Where};
 use report::search::FlowTrial;
-use report::{AgentPart, Cause, Code, Environment, Note, Report, Said, Warnings};
+use report::{AgentPart, Cause, Code, Environment, LatencyClock, Note, Report, Said, Warnings};
 use snapshot::Board;
 use spec::{Bench, Engine as EngineName, How, Timestamps};
 use std::collections::BTreeMap;
@@ -108,6 +108,8 @@ pub struct Rig {
     pub environment: Option<Environment>,
     /// Who carried out the first trial, where its ports are at agents.
     pub agents: Vec<AgentPart>,
+    /// There, how delays were timed in the trial whose clocks were compared worst.
+    pub latency_clock: Option<LatencyClock>,
     /// What shows the trials while they last.
     pub show: Option<Show>,
     /// The probe under test, where it is one.
@@ -197,6 +199,7 @@ impl Rig {
             warnings,
             environment: None,
             agents: Vec::new(),
+            latency_clock: None,
             show: None,
             probed: None,
             far,
@@ -340,7 +343,7 @@ impl Rig {
             let program = match frames {
                 Learning::These(what) => {
                     if let Some(far) = &self.far {
-                        far.teach(name, what, &offer.size, &self.stop)?;
+                        far.teach(name, what, offer, &self.stop)?;
                         continue;
                     }
                     self.program(what, &offer.size, None, None)?
@@ -496,6 +499,14 @@ impl Rig {
         }
     }
 
+    /// Keeps how delays between agents were timed: as far as the clocks of any trial were off.
+    fn keep_clock(&mut self, report: &Report) {
+        let error = |clock: &Option<LatencyClock>| clock.as_ref().map(|clock| clock.comparison_error_ns);
+        if self.far.is_some() && error(&report.result.latency_clock) > error(&self.latency_clock) {
+            self.latency_clock.clone_from(&report.result.latency_clock);
+        }
+    }
+
     /// Keeps in which environment trials are done, with the interfaces of all ways.
     fn keep_environment(&mut self, first: &Report, others: impl Iterator<Item = Report>) {
         if self.environment.is_none() {
@@ -546,7 +557,8 @@ impl Rig {
         for ((report, ((number, way), due)), (watch, looks)) in
             reports.iter().zip(ways).zip(watches.iter().zip(&looks))
         {
-            let first = self.signature(number);
+            // What agents tell is numbered as the stream was asked for.
+            let first = if self.far.is_some() { 0 } else { self.signature(number) };
             let looks = looks.take();
             let around = Around {
                 receivers: &way.receiver_names().map(String::as_str).collect::<Vec<_>>(),
@@ -588,6 +600,7 @@ impl Rig {
         let mut reports = reports.into_iter();
         let mut report = reports.next().context("there are no ports")?;
         self.keep_environment(&report, reports);
+        self.keep_clock(&report);
         self.keep_warnings(&report.warnings, late);
         self.dead = !arrived;
         self.tell_late(late);
@@ -651,7 +664,7 @@ impl Rig {
     fn late_in(&self, report: &Report) -> u64 {
         let ours = TRIALS_APART * self.streams() * self.workers(0) as u32;
         let late = report.streams.iter().filter(|s| s.tx_frames.is_none() && s.stream < ours);
-        late.map(|stream| stream.rx_frames).sum()
+        late.map(|stream| stream.rx_frames).fold(0, u64::saturating_add)
     }
 
     fn tell_late(&mut self, late: u64) {
@@ -778,6 +791,7 @@ impl Rig {
         let program = program.with_schedule(offer.schedule.clone());
         let due = offer.duration.and_then(|time| program.frames_due_by(super::nanos(time).checked_sub(1)?));
         let report = far.run(&what, offer, self.seed, stop)?;
+        Far::check(&report, due)?;
         Ok((report, due))
     }
 

@@ -243,7 +243,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "reflect",
         &[
             example("At the far host, until Ctrl-C", "netdyno reflect --on eth1"),
-            example("Answers to STAMP test packets, stamped in the kernel", "netdyno reflect --on eth1 --stamp"),
+            example(
+                "Answers to STAMP test packets, stamped in the kernel",
+                "netdyno reflect --on eth1 --stamp",
+            ),
         ],
     ),
     (

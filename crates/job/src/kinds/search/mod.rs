@@ -206,6 +206,7 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
     report.resolved.source = ways.first().map(|way| way.source());
     report.result.agents = std::mem::take(&mut series.rig.agents);
+    report.result.latency_clock = series.rig.latency_clock.take();
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
     // The first that there is: it names its goal.

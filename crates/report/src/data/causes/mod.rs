@@ -150,7 +150,7 @@ impl Where {
         let between = match self {
             Where::Here => format!("`.on` {from} and `.measure` {to}"),
             Where::InALab => "the same `.lab`".to_owned(),
-            Where::AtAgents => "both interfaces at one agent".to_owned(),
+            Where::AtAgents => "the same agents".to_owned(),
         };
         format!("`netdyno search throughput` with {between} finds the load where loss begins")
     }
