@@ -436,18 +436,19 @@ static __always_inline void correct(struct xdp_md *ctx, struct packet *packet, _
 
 	if (!old)
 		return;
-	if (old == folded(pseudo)) {
-		if (generic)
-			return;
-		from = (void *)udp - (void *)(long)ctx->data;
-		sum = sum_of(ctx, from, packet->octets + UDP_HEADER);
-		if (sum >= 0) {
-			/* It summed up the old one, too. */
-			udp->checksum = checksum_of(pseudo + sum + (__u16)~old);
-			return;
-		}
-	}
 	udp->checksum = checksum_of((__u32)bpf_csum_diff(before, WHOLE, after, WHOLE, (__u16)~old));
+	if (old != folded(pseudo))
+		return;
+	from = (void *)udp - (void *)(long)ctx->data;
+	sum = sum_of(ctx, from, packet->octets + UDP_HEADER);
+	/* One in 65536 that is computed looks so, too: it is right now as it was before. */
+	if (sum >= 0 && folded(pseudo + sum) == 0xffff)
+		return;
+	if (generic)
+		udp->checksum = old;
+	else if (sum >= 0)
+		/* The sum has the checksum as it is now. */
+		udp->checksum = checksum_of(pseudo + sum + (__u16)~udp->checksum);
 }
 
 /* The fields' words of a test packet. The last one of a packet that is shorter has what there is. */

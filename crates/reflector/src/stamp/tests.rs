@@ -399,6 +399,29 @@ fn sessions_are_numbered_each_by_itself_and_one_that_is_silent_begins_anew() {
 }
 
 #[test]
+fn a_checksum_that_looks_as_if_it_were_yet_to_be_computed_stays_right() {
+    for (v6, generic) in [(false, false), (false, true), (true, false), (true, true)] {
+        let loaded = load(&Options::default(), generic, &reading());
+        let mut shape = test_packet(v6, 5, 46);
+        let udp = shape.udp();
+        let unfinished = Shape { sum: Sum::Unfinished, ..shape.clone() }.build();
+        let frame = (0..=u16::MAX).map(|word| {
+            shape.payload[44..].copy_from_slice(&word.to_be_bytes());
+            shape.build()
+        });
+        let alike = frame.filter(|frame| frame[udp + 6..udp + 8] == unfinished[udp + 6..udp + 8]);
+        let mut tried = 0;
+        for frame in alike {
+            assert!(sums_are_right(&frame, udp, v6), "as made");
+            let (verdict, out) = transform(&loaded, &frame);
+            assert!(verdict == 3 && sums_are_right(&out, udp, v6), "{v6} {generic}");
+            tried += 1;
+        }
+        assert!(tried > 0, "{v6}");
+    }
+}
+
+#[test]
 fn a_router_does_not_answer_what_it_passes_on() {
     let loaded = load(&Options::default(), false, &reading());
     let own = |addresses: &[&str]| Own {
