@@ -245,7 +245,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             example("At the far host, until Ctrl-C", "netdyno reflect --on eth1"),
             example(
                 "Answers to STAMP test packets, stamped in the kernel",
-                "netdyno reflect --on eth1 --stamp",
+                "netdyno reflect --on eth2 --stamp",
             ),
         ],
     ),

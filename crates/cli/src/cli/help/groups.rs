@@ -35,7 +35,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("trial", "one load: sent, measured, passed or not"),
             ("search", "the highest rate without loss, latency, bursts (RFC 2544)"),
             ("measure", "count what arrives: frames, loss, order, latency"),
-            ("reflect", "send frames back: the far end of `send --round-trip`, or of STAMP"),
+            ("reflect", "send frames back: far end of `send --round-trip` and STAMP"),
             ("bridge", "pass frames between two interfaces, edited on the way"),
             ("impair", "be a device with faults: delay, loss, reordering"),
         ],
