@@ -1,7 +1,7 @@
 //! A session-reflector of STAMP (RFC 8762, unauthenticated) in XDP; it answers senders of TWAMP Light (RFC 5357 appendix I), too.
 //!
-//! `programs/bpf/stamp.bpf.c` does the work and says what is answered. It stamps by CLOCK_MONOTONIC and a distance that the
-//! [`Keeper`] writes into a map ten times a second, with what is known of the clock's error; the keeper also keeps
+//! `programs/bpf/stamp.bpf.c` does the work and says what is answered. It stamps by CLOCK_MONOTONIC and a distance that a
+//! thread beside it writes into a map ten times a second, with what is known of the clock's error; it also keeps
 //! this host's addresses, and removes sessions that are long silent.
 
 mod clock;
