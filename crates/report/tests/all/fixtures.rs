@@ -121,6 +121,7 @@ pub fn lossy_replay() -> Report {
         collection: None,
         cloned: None,
         endpoint: None,
+        stamp: None,
         endpoint_search: None,
         served: None,
         passages: Vec::new(),

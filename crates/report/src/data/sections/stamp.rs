@@ -40,17 +40,17 @@ pub struct Stamp {
     pub refused: u64,
     /// Longest time by which a packet left after it was due.
     pub latest_departure_ns: u64,
-    /// Whether the reflector is stateful: its own sequence numbers are its count of this session. Left out where that cannot be told, which
+    /// Whether the reflector is stateful: its own sequence numbers are its count of this session. Left out where that cannot be known, which
     /// is so of each stateless one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stateful: Option<bool>,
-    /// Packets that were lost on the way to the reflector. Left out where it cannot be told.
+    /// Packets that were lost on the way to the reflector. Left out where that cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_lost: Option<u64>,
-    /// Packets whose answer was lost on the way back. Left out where it cannot be told.
+    /// Packets whose answer was lost on the way back. Left out where that cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_lost: Option<u64>,
-    /// Packets that were lost after the last one that was answered: in which direction, nobody knows. Left out where that is so of all.
+    /// Packets that were lost after the last one that was answered: in which direction is not known. Left out where that is so of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_direction_lost: Option<u64>,
     /// Why losses have no direction; left out where they have one.
@@ -76,10 +76,10 @@ pub struct Stamp {
     /// Difference between the round trips of two packets that were sent one after the other, without sign (RFC 3393).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_variation_ns: Option<Distribution>,
-    /// The same of the way to the reflector: the clocks need not agree for that.
+    /// Variation of the delay to the reflector, likewise: the clocks need not agree for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_variation_ns: Option<Distribution>,
-    /// The same of the way back.
+    /// Variation of the delay back, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_variation_ns: Option<Distribution>,
     /// How long packets were at the reflector: T3 - T2.
@@ -94,10 +94,10 @@ pub struct Stamp {
     /// By how much delays of one way may be off: the errors of both clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way_error_ns: Option<u64>,
-    /// Why the delay to the reflector is not told.
+    /// Why the delay to the reflector is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_withheld: Option<String>,
-    /// Why the delay back is not told.
+    /// Why the delay back is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_withheld: Option<String>,
     /// How T1 and T4 were taken, and what is known of the clocks.
@@ -105,7 +105,7 @@ pub struct Stamp {
     /// Least TTL or hop limit with which the reflector received packets, as it says; they leave with 255.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_ttl: Option<u64>,
-    /// Routers on the way to the reflector, where it has told them by the TTL.
+    /// Routers on the way to the reflector, by the TTL that the reflector reports; left out where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward_hops: Option<u64>,
     /// Whether answers carried the session identifier (RFC 8972); left out where some did.
@@ -166,7 +166,7 @@ pub struct StampClocks {
     /// Answers whose T4 the program took after all, because the kernel gave none.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub t4_by_program: u64,
-    /// By how much this host's clock may be off UTC, as who keeps it says (adjtimex(2)). Left out where nobody keeps it.
+    /// By how much this host's clock may be off UTC, as who keeps it says (adjtimex(2)). Left out where no daemon keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_error_ns: Option<u64>,
     /// By how much the reflector's may be, as it says; the most of all answers.

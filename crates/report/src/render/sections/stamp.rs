@@ -221,3 +221,44 @@ fn delay_facts(d: &Distribution) -> Vec<String> {
     facts.extend(d.far_percentiles().map(|(name, value)| format!("{name} {}", units::time(value))));
     facts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(stamp: Stamp) -> String {
+        let mut report = Report::new("endpoint");
+        report.result.stamp = Some(stamp);
+        let lines = OfStamp.lines(&report).into_iter();
+        let text = |line: Line| match line.says {
+            super::super::Says::Facts(facts) => format!("{}: {}", line.label, facts.join(", ")),
+            super::super::Says::Text(text) => format!("{}: {text}", line.label),
+        };
+        lines.map(text).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_direction_that_is_not_known_is_never_a_number() {
+        let lossy = Stamp { sent: 10, answered: 8, lost: 2, loss_ratio: Some(0.2), ..Stamp::default() };
+        let why = Some("it is stateless".to_owned());
+        let text = said(Stamp { no_direction: why, ..lossy.clone() });
+        assert!(text.contains("direction: cannot tell: it is stateless"), "{text}");
+        let known = Stamp { forward_lost: Some(0), return_lost: Some(1), ..lossy };
+        let text = said(Stamp { unknown_direction_lost: Some(1), ..known });
+        let words =
+            "direction: 0 lost on the way there, 1 on the way back, 1 after the last answer: cannot tell";
+        assert!(text.contains(words), "{text}");
+    }
+
+    #[test]
+    fn what_a_stranger_sends_is_printed_as_text() {
+        let strangers = StampStrangers {
+            all: 1,
+            other_source: 1,
+            first_source: Some("\u{1b}[2J".into()),
+            ..Default::default()
+        };
+        let text = said(Stamp { strangers, ..Stamp::default() });
+        assert!(text.contains("1 from another address or port") && !text.contains('\u{1b}'), "{text}");
+    }
+}
