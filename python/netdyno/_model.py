@@ -96,7 +96,10 @@ __all__ = [
     "SocketBufferFound",
     "Source",
     "Spread",
-    "StampReflection",
+    "Stamp",
+    "StampClocks",
+    "StampError",
+    "StampStrangers",
     "State",
     "Stopped",
     "Stream",
@@ -171,6 +174,8 @@ class Achieved(Record):
     """All that a search found."""
     served: Served | None
     """What a server of endpoint tests did (`netdyno endpoint serve`)."""
+    stamp: Stamp | None
+    """What came of a session of STAMP (`netdyno endpoint stamp`)."""
     throughput: Throughput | None
     """The throughput that a search found: of the first frame size and goal, where there were several."""
     trials: Rows[Trial]
@@ -207,6 +212,7 @@ class Achieved(Record):
         "rx": ("Rx", None),
         "search": ("SearchResult", None),
         "served": ("Served", None),
+        "stamp": ("Stamp", None),
         "throughput": ("Throughput", None),
         "trials": ("*Trial", ()),
         "tx": ("Tx", None),
@@ -2890,9 +2896,6 @@ class Reflection(Record):
     """Frames sent back."""
     resolution_frames: int
     """Frames of ARP and IPv6 neighbour discovery, passed to the host."""
-    stamp: StampReflection | None
-    """What became of STAMP test packets, if those are answered. Then the frames sent back are answers, and of the other counts
-    here there is none."""
     unsigned_frames: int
     """Frames without the signature that was asked for, passed to the host."""
 
@@ -2902,7 +2905,6 @@ class Reflection(Record):
         "malformed_frames": ("", None),
         "reflected_frames": ("", None),
         "resolution_frames": ("", None),
-        "stamp": ("StampReflection", None),
         "unsigned_frames": ("", None),
     }
 
@@ -3358,39 +3360,216 @@ class Spread(Record):
     }
 
 
-class StampReflection(Record):
-    """STAMP test packets that a reflector answered or did not. The sum of all packets here but those without room, and of
-    answers, is that of the frames that arrived."""
+class Stamp(Record):
+    """What came of a session of STAMP (RFC 8762). T1 is when this host sent a packet, T2 and T3 when the reflector received it
+    and sent its answer, T4 when this host received that."""
 
-    answers_of_others: int
-    """Packets that are answers of other reflectors, passed to the host."""
-    fragments: int
-    """First fragments of packets, passed to the host."""
-    limited_packets: int
-    """Packets above the rate, dropped."""
-    malformed_packets: int
-    """Packets with lengths, addresses or ports that contradict themselves, passed to the host."""
-    not_allowed_packets: int
-    """Packets from addresses that are not allowed, passed to the host."""
-    other_frames: int
-    """Frames that are no test packets to this reflector, passed to the host."""
-    sessions: int
-    """Sessions that began: packets of one source address and port, destination address, session identifier and VLAN."""
-    too_short_packets: int
-    """Packets shorter than an answer, passed to the host."""
-    without_room_packets: int
-    """Packets answered with the sender's number, because there was no room for another session."""
+    answered: int
+    """Packets that were answered in time."""
+    client: str
+    """Own address and port."""
+    clocks: StampClocks
+    """How T1 and T4 were taken, and what is known of the clocks."""
+    dropped_by_receiver: int | None
+    """Datagrams that the socket had no room for."""
+    duplicates: int
+    """Further answers to packets that were answered already."""
+    errors: Rows[StampError]
+    """Errors that came back for packets (ICMP)."""
+    forward_delay_ns: Distribution | None
+    """Delay to the reflector, T2 - T1; left out where the clocks do not tell it (`forward_withheld`)."""
+    forward_hops: int | None
+    """Routers on the way to the reflector, by the TTL that the reflector reports; left out where that is not known."""
+    forward_lost: int | None
+    """Packets that were lost on the way to the reflector. Left out where that cannot be known."""
+    forward_variation_ns: Distribution | None
+    """Variation of the delay to the reflector, likewise: the clocks need not agree for that."""
+    forward_withheld: str | None
+    """Why the delay to the reflector is withheld."""
+    implausible_times: int
+    """Answers whose time stamps cannot be: none, or longer at the reflector than the whole way. Their packets are answered,
+    and have no delay."""
+    late: int
+    """Lost packets whose answer came after all, but later than answers are waited for."""
+    latest_departure_ns: int
+    """Longest time by which a packet left after it was due."""
+    least_ttl: int | None
+    """Least TTL or hop limit with which the reflector received packets, as it says; they leave with 255."""
+    loss_ratio: float | None
+    """Lost packets over those sent (0 to 1); left out where none was sent."""
+    lost: int
+    """Packets that were not: `sent`, less `answered`."""
+    no_direction: str | None
+    """Why losses have no direction; left out where they have one."""
+    one_way_error_ns: int | None
+    """By how much delays of one way may be off: the errors of both clocks."""
+    other_length: int | None
+    """Answers that were not as long as the packet."""
+    padding_recognised: bool
+    """Whether the reflector recognised the Extra Padding TLV (RFC 8972); left out where none came back."""
+    reflector: str
+    """Address and port of the reflector."""
+    refused: int | None
+    """Packets that this host's kernel refused: not among those sent."""
+    reordered: int
+    """Answers that came after one to a packet that was sent later."""
+    residence_ns: Distribution | None
+    """How long packets were at the reflector: T3 - T2."""
+    return_delay_ns: Distribution | None
+    """Delay back, T4 - T3; left out where the clocks do not tell it (`return_withheld`)."""
+    return_lost: int | None
+    """Packets whose answer was lost on the way back. Left out where that cannot be known."""
+    return_variation_ns: Distribution | None
+    """Variation of the delay back, likewise."""
+    return_withheld: str | None
+    """Why the delay back is withheld."""
+    round_trip_ns: Distribution | None
+    """Round-trip delay: (T4 - T1) - (T3 - T2)."""
+    round_trip_variation_ns: Distribution | None
+    """Difference between the round trips of two packets that were sent one after the other, without sign (RFC 3393)."""
+    sent: int
+    """Packets that were sent."""
+    size_bytes: int
+    """Octets of a packet: the payload of UDP."""
+    ssid: int
+    """Session identifier of the packets (SSID, RFC 8972)."""
+    ssid_returned: bool
+    """Whether answers carried the session identifier (RFC 8972); left out where some did."""
+    stateful: bool
+    """Whether the reflector is stateful: its own sequence numbers are its count of this session. Left out where that cannot be
+    known, which is so of each stateless one."""
+    strangers: StampStrangers
+    """Datagrams that arrived and are no answers of this session."""
+    unknown_direction_lost: int | None
+    """Packets that were lost after the last one that was answered: in which direction is not known. Left out where that is so
+    of all."""
+    unsent: int | None
+    """Packets that were due and not sent."""
+    wait_ns: int
+    """How long an answer is waited for, from its packet on."""
 
     _MEMBERS = {
-        "answers_of_others": ("", None),
-        "fragments": ("", None),
-        "limited_packets": ("", None),
-        "malformed_packets": ("", None),
-        "not_allowed_packets": ("", None),
-        "other_frames": ("", None),
-        "sessions": ("", None),
-        "too_short_packets": ("", None),
-        "without_room_packets": ("", None),
+        "answered": ("", None),
+        "client": ("", None),
+        "clocks": ("StampClocks", None),
+        "dropped_by_receiver": ("", None),
+        "duplicates": ("", None),
+        "errors": ("*StampError", ()),
+        "forward_delay_ns": ("Distribution", None),
+        "forward_hops": ("", None),
+        "forward_lost": ("", None),
+        "forward_variation_ns": ("Distribution", None),
+        "forward_withheld": ("", None),
+        "implausible_times": ("", None),
+        "late": ("", None),
+        "latest_departure_ns": ("", None),
+        "least_ttl": ("", None),
+        "loss_ratio": ("", None),
+        "lost": ("", None),
+        "no_direction": ("", None),
+        "one_way_error_ns": ("", None),
+        "other_length": ("", None),
+        "padding_recognised": ("", False),
+        "reflector": ("", None),
+        "refused": ("", None),
+        "reordered": ("", None),
+        "residence_ns": ("Distribution", None),
+        "return_delay_ns": ("Distribution", None),
+        "return_lost": ("", None),
+        "return_variation_ns": ("Distribution", None),
+        "return_withheld": ("", None),
+        "round_trip_ns": ("Distribution", None),
+        "round_trip_variation_ns": ("Distribution", None),
+        "sent": ("", None),
+        "size_bytes": ("", None),
+        "ssid": ("", None),
+        "ssid_returned": ("", False),
+        "stateful": ("", False),
+        "strangers": ("StampStrangers", None),
+        "unknown_direction_lost": ("", None),
+        "unsent": ("", None),
+        "wait_ns": ("", None),
+    }
+
+
+class StampClocks(Record):
+    """How times were taken."""
+
+    own_error_ns: int | None
+    """By how much this host's clock may be off UTC, as who keeps it says (adjtimex(2)). Left out where no daemon keeps it."""
+    reflector_error_ns: int | None
+    """By how much the reflector's may be, as it says; the most of all answers."""
+    reflector_format: str | None
+    """How it writes times: `ntp`, or `ptp` (the Z bit)."""
+    reflector_synchronised: bool
+    """Whether the reflector says that its clock is kept to UTC (the S bit), in all answers."""
+    stepped_ns: int | None
+    """By how much this host's clock was set while it lasted."""
+    t1: str
+    """How T1 was taken: `program`, by CLOCK_REALTIME right before the packet was handed to the kernel."""
+    t4: str
+    """How T4 was taken: `kernel`, by CLOCK_REALTIME when its stack received the answer (SO_TIMESTAMPNS)."""
+    t4_by_program: int | None
+    """Answers whose T4 the program took after all, because the kernel gave none."""
+    tai_offset_ns: int | None
+    """By how much the reflector's times were set back, because PTP counts TAI."""
+
+    _MEMBERS = {
+        "own_error_ns": ("", None),
+        "reflector_error_ns": ("", None),
+        "reflector_format": ("", None),
+        "reflector_synchronised": ("", False),
+        "stepped_ns": ("", None),
+        "t1": ("", None),
+        "t4": ("", None),
+        "t4_by_program": ("", None),
+        "tai_offset_ns": ("", None),
+    }
+
+
+class StampError(Record):
+    """An error that came back for packets."""
+
+    by: str | None
+    """Who sent it."""
+    count: int
+    """How often it came."""
+    what: str
+    """What it says: `port unreachable`."""
+
+    _MEMBERS = {
+        "by": ("", None),
+        "count": ("", None),
+        "what": ("", None),
+    }
+
+
+class StampStrangers(Record):
+    """Counts of datagrams that arrived and are no answers of the session."""
+
+    all: int
+    """All of them."""
+    first_source: str | None
+    """The first such address."""
+    other_session: int | None
+    """With another session identifier."""
+    other_source: int | None
+    """From another address or port than the reflector's."""
+    other_time: int | None
+    """To packets that were sent at another time than they say."""
+    too_short: int | None
+    """Shorter than the 38 octets that an answer has at least: up to the error estimate of the packet."""
+    unknown_number: int | None
+    """To packets that were never sent."""
+
+    _MEMBERS = {
+        "all": ("", None),
+        "first_source": ("", None),
+        "other_session": ("", None),
+        "other_source": ("", None),
+        "other_time": ("", None),
+        "too_short": ("", None),
+        "unknown_number": ("", None),
     }
 
 
@@ -4094,7 +4273,10 @@ _CLASSES: dict[str, type[Record]] = {
     "SocketBufferFound": SocketBufferFound,
     "Source": Source,
     "Spread": Spread,
-    "StampReflection": StampReflection,
+    "Stamp": Stamp,
+    "StampClocks": StampClocks,
+    "StampError": StampError,
+    "StampStrangers": StampStrangers,
     "State": State,
     "Stopped": Stopped,
     "Stream": Stream,

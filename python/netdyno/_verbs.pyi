@@ -127,7 +127,7 @@ def collect(
     program: Program | None = None,
 ) -> Report: ...
 def endpoint(
-    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load'] | None = None,
+    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load', 'stamp'] | None = None,
     host: str | None = None,
     *,
     rate: str | None = None,
@@ -147,6 +147,8 @@ def endpoint(
     confidence: str | None = None,
     iterations: str | float | None = None,
     connect_timeout: _Time | None = None,
+    wait: _Time | None = None,
+    ssid: str | float | None = None,
     send_buffer: str | float | None = None,
     receive_buffer: str | float | None = None,
     remote_send_buffer: str | float | None = None,
@@ -173,7 +175,7 @@ def endpoint(
 def endpoint_search(
     find: Literal['endpoint', 'lab'] | None = None,
     *,
-    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load'] | None = None,
+    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load', 'stamp'] | None = None,
     host: str | None = None,
     rate: str | None = None,
     duration: _Time | None = None,
@@ -192,6 +194,8 @@ def endpoint_search(
     confidence: str | None = None,
     iterations: str | float | None = None,
     connect_timeout: _Time | None = None,
+    wait: _Time | None = None,
+    ssid: str | float | None = None,
     send_buffer: str | float | None = None,
     receive_buffer: str | float | None = None,
     remote_send_buffer: str | float | None = None,
@@ -372,7 +376,7 @@ def measure(
     program: Program | None = None,
 ) -> Report: ...
 def netperf(
-    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load'] | None = None,
+    test: Literal['tcp-stream', 'tcp-maerts', 'tcp-bidir', 'udp-stream', 'udp-maerts', 'tcp-rr', 'udp-rr', 'tcp-crr', 'tcp-cc', 'connection-rate', 'latency-under-load', 'stamp'] | None = None,
     host: str | None = None,
     *,
     port: str | float | None = None,
