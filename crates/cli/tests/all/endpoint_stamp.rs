@@ -194,6 +194,12 @@ fn tshark_reads_what_is_sent() {
     assert_eq!(field("udp.length"), vec!["108"; 5]);
     assert_eq!(field("ip.ttl"), vec!["255"; 5]);
     assert_eq!(field("ip.dsfield.dscp"), vec!["46"; 5]);
+    // STAMP's sender packets are TWAMP-Test's, whose dissector is there.
+    let fields = "-e twamp.test.seq_number -e twamp.test.error_estimate.z -e twamp.test.mbz1";
+    let read =
+        net.run(format!("tshark -r {file} -d udp.port==862,twamp.test -T fields {fields}")).ok().stdout;
+    let numbers: Vec<_> = read.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(numbers, ["0", "1", "2", "3", "4"], "{read}");
     let payloads = field("udp.payload");
     for (number, payload) in payloads.iter().enumerate() {
         assert!(payload.starts_with(&format!("{number:08x}")), "{payload}");
