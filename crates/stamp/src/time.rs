@@ -57,7 +57,7 @@ impl ErrorEstimate {
     /// Multiplier * 2^(scale - 32) seconds.
     pub fn read(raw: u16) -> ErrorEstimate {
         let [flags, multiplier] = raw.to_be_bytes();
-        let scaled = u128::from(multiplier) * 1_000_000_000 << u32::from(flags & 0x3f);
+        let scaled = (u128::from(multiplier) * 1_000_000_000) << u32::from(flags & 0x3f);
         let error = u64::try_from(scaled.div_ceil(1 << 32)).unwrap_or(u64::MAX);
         ErrorEstimate {
             synchronised: flags & 0x80 != 0,

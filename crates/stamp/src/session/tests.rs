@@ -28,7 +28,7 @@ fn exchange(session: &mut Session, at: i64, ahead: i64, error: u16) -> Arrived {
     let number = u32::from_be_bytes(packet[..4].try_into().expect("four"));
     let raw = |at: i64| match ErrorEstimate::read(error).format {
         Format::Ntp => time::to_ntp(at),
-        Format::Ptp => ((at / 1_000_000_000) << 32 | at % 1_000_000_000).cast_unsigned(),
+        Format::Ptp => (((at / 1_000_000_000) << 32) | (at % 1_000_000_000)).cast_unsigned(),
     };
     let bytes = answer(&packet, number, raw(at + ahead + 5 * MS), raw(at + ahead + 7 * MS), error);
     session.arrived(&bytes, bytes.len(), true, at + 10 * MS)
