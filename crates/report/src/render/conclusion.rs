@@ -183,7 +183,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             });
             on.or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
         }
-        Verdict::Short { .. } if result.endpoint_search.is_some() => None,
+        Verdict::Short { .. } if result.endpoint_search.is_some() || result.stamp.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
             Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }
