@@ -126,7 +126,9 @@ pub mod traffic;
 pub mod wire;
 
 #[doc(inline)]
-pub use ::job::{Among, Failed, Handle, Hold, Late, Member, Outcome, Session, start, start_with};
+pub use ::job::{
+    Among, Elsewhere, Failed, FarPort, Handle, Hold, Late, Member, Outcome, Session, start, start_with,
+};
 #[doc(no_inline)]
 pub use report::Report;
 #[doc(no_inline)]

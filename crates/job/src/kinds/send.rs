@@ -76,12 +76,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let (workers, cpus) = match several {
         true => shared::cpus_of_ports(&through, &tx)?,
         false => {
-            let claimed = if session.among.trial && !pace.no_real_time {
-                Priority::RealTime
-            } else {
-                Priority::Ordinary
-            };
-            let cpus = shared::cpus_apart(&through, &tx, claimed, true)?;
+            let cpus = shared::cpus_apart(&through, &tx, claims_as(&pace, &session), true)?;
             (cpus.len(), cpus)
         }
     };
@@ -119,16 +114,8 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let longest = program.longest() as usize;
     let count = count.map(|count| count.saturating_mul(ends.len().max(1) as u64));
     let open = shared::open_by(&through, false, Some(&program))?;
-    let priority = match pace.priority(paced) {
-        Priority::AsNeeded if session.among.trial => Priority::RealTime,
-        other => other,
-    };
-    // A core that is halted in each of a trial's rests is given back late.
-    let awake: Vec<usize> = match priority {
-        Priority::RealTime => cpus.iter().copied().flatten().collect(),
-        Priority::Ordinary | Priority::AsNeeded => Vec::new(),
-    };
-    let _awake = Awake::keep(&awake);
+    let priority = priority(&pace, paced, &session);
+    let _awake = awake(priority, &cpus);
     let job = Job {
         count,
         duration,
@@ -153,6 +140,30 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         session,
         ..Setup::of("send", open, job, longest)
     })
+}
+
+/// Before whom it is sent. Of a trial what is held up once spoils it.
+fn priority(pace: &Pace, paced: bool, session: &Session) -> Priority {
+    match pace.priority(paced) {
+        Priority::AsNeeded if session.among.trial => Priority::RealTime,
+        other => other,
+    }
+}
+
+/// As what cores are claimed, before it is known whether frames have times.
+fn claims_as(pace: &Pace, session: &Session) -> Priority {
+    match session.among.trial && !pace.no_real_time {
+        true => Priority::RealTime,
+        false => Priority::Ordinary,
+    }
+}
+
+/// A core that is halted in each of a trial's rests is given back late.
+fn awake(priority: Priority, cpus: &[Option<usize>]) -> Awake {
+    match priority {
+        Priority::RealTime => Awake::keep(&cpus.iter().copied().flatten().collect::<Vec<_>>()),
+        Priority::Ordinary | Priority::AsNeeded => Awake::keep(&[]),
+    }
 }
 
 /// Of what several jobs send together this one's part: its signed streams have numbers of their own, and where the jobs share the frames
