@@ -252,8 +252,8 @@ fn whoever_refuses_ends_all_before_anything_is_sent() {
     let other = other.wait().with(1);
     assert!(other.stdout.contains("`netdyno agents check`"), "{}", other.stdout);
     assert_eq!(left(&net, "tx0"), before, "nothing was sent");
-    run(&["trial", WHAT, "--on", "tx0@near", "--measure", "rx0@far", "--rate", "1kpps"], &both(&net))
-        .refused(&["`trial` is carried out by one agent", "near and far"]);
+    run(&["impair", "--between", "tx0@near", "rx0@far"], &both(&net))
+        .refused(&["`impair` is carried out by one agent", "near and far"]);
     net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 5 --share").refused(&["--share"]);
     net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 5 --agents-timeout 5s")
         .refused(&["no agent is named"]);
