@@ -35,7 +35,7 @@ pub const TTL: u8 = 255;
 const UNRECOGNISED: u8 = 0x80;
 /// It is cut short.
 const MALFORMED: u8 = 0x40;
-/// Extra Padding (RFC 8972, section 8.1).
+/// Extra Padding (RFC 8972, section 4.1).
 const EXTRA_PADDING: u8 = 1;
 
 /// Whether packets can have so many octets: the base, or one with room for a TLV.

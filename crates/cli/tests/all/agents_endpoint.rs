@@ -1,7 +1,7 @@
 //! Endpoint tests between two agents: the server is started at one, and the test begins at the other.
 
 use crate::agents::program;
-use crate::agents_send::{of, run};
+use crate::agents_send::{counted, of, run};
 use crate::common::{Net, eventually, handle, number, reasons};
 use ::lab::{Namespace, Options};
 use std::process::Command;
@@ -53,7 +53,7 @@ fn a_test_between_two_agents_starts_its_server_at_one_and_begins_at_the_other() 
         &["send", "ipv4/udp", "--lab", "--count", "5", "--rate", "1kpps", "--at", "near", "--json"],
         &agents,
     );
-    assert_eq!(number(&lab.ok().json()["result"]["tx"]["frames"]), 5);
+    assert_eq!(number(&counted(&lab)["result"]["tx"]["frames"]), 5);
     for (words, said) in [
         (
             &["endpoint", "tcp-rr", &*server][..],

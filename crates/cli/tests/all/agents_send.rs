@@ -39,7 +39,7 @@ pub fn run(words: &[&str], agents: &[(&str, String)]) -> Ran {
 
 /// The result, of which counts are right however slow the machine is: that is all that it may fall short of.
 #[track_caller]
-fn counted(ran: &Ran) -> Value {
+pub fn counted(ran: &Ran) -> Value {
     let result = ran.json();
     let reasons = reasons(&result);
     assert!(reasons.iter().all(|said| said.contains("the rate was not reached")), "{reasons:?}");
@@ -313,7 +313,7 @@ fn an_agent_that_is_lost_in_the_run_is_named_and_the_others_tell_what_they_saw()
         }
         if signal == "STOP" {
             // It was ended with all that its command started.
-            net.run(format!("kill -CONT {pid}")).with(1);
+            eventually("it is ended", || net.run(format!("kill -CONT {pid}")).status == 1);
         }
         eventually("nothing is left", || process(&[&mark]).is_none());
     }

@@ -109,8 +109,10 @@ fn what_trials_between_agents_cannot_do_is_refused_and_a_lost_agent_ends_the_sea
         agent(&net.lab.receiver.namespace, "--allow-interface rx0")
     );
     let agents = [agents[0].clone(), ("far", leaves)];
-    let words =
-        between(&["search", "loss", "--size", "64"], &["--max", "2kpps", "--trial-duration", "300ms"]);
+    let words = between(
+        &["search", "loss", "--size", "64"],
+        &["--max", "2kpps", "--trial-duration", "300ms", "--retries", "0"],
+    );
     let result = run(&words, &agents).with(1).json();
     assert!(!trials(&result).is_empty() && result["result"]["search"]["complete"] == false, "{result}");
     let said = reasons(&result);
