@@ -99,6 +99,7 @@ __all__ = [
     "Stamp",
     "StampClocks",
     "StampError",
+    "StampReflection",
     "StampStrangers",
     "State",
     "Stopped",
@@ -2896,6 +2897,9 @@ class Reflection(Record):
     """Frames sent back."""
     resolution_frames: int
     """Frames of ARP and IPv6 neighbour discovery, passed to the host."""
+    stamp: StampReflection | None
+    """What became of STAMP test packets, if those are answered. Then the frames sent back are answers, and of the other counts
+    here there is none."""
     unsigned_frames: int
     """Frames without the signature that was asked for, passed to the host."""
 
@@ -2905,6 +2909,7 @@ class Reflection(Record):
         "malformed_frames": ("", None),
         "reflected_frames": ("", None),
         "resolution_frames": ("", None),
+        "stamp": ("StampReflection", None),
         "unsigned_frames": ("", None),
     }
 
@@ -3541,6 +3546,42 @@ class StampError(Record):
         "by": ("", None),
         "count": ("", None),
         "what": ("", None),
+    }
+
+
+class StampReflection(Record):
+    """STAMP test packets that a reflector answered or did not. The sum of all packets here but those without room, and of
+    answers, is that of the frames that arrived."""
+
+    answers_of_others: int
+    """Packets that are answers of other reflectors, passed to the host."""
+    fragments: int
+    """First fragments of packets, passed to the host."""
+    limited_packets: int
+    """Packets above the rate, dropped."""
+    malformed_packets: int
+    """Packets with lengths, addresses or ports that contradict themselves, passed to the host."""
+    not_allowed_packets: int
+    """Packets from addresses that are not allowed, passed to the host."""
+    other_frames: int
+    """Frames that are no test packets to this reflector, passed to the host."""
+    sessions: int
+    """Sessions that began: packets of one source address and port, destination address, session identifier and VLAN."""
+    too_short_packets: int
+    """Packets shorter than an answer, passed to the host."""
+    without_room_packets: int
+    """Packets answered with the sender's number, because there was no room for another session."""
+
+    _MEMBERS = {
+        "answers_of_others": ("", None),
+        "fragments": ("", None),
+        "limited_packets": ("", None),
+        "malformed_packets": ("", None),
+        "not_allowed_packets": ("", None),
+        "other_frames": ("", None),
+        "sessions": ("", None),
+        "too_short_packets": ("", None),
+        "without_room_packets": ("", None),
     }
 
 
@@ -4276,6 +4317,7 @@ _CLASSES: dict[str, type[Record]] = {
     "Stamp": Stamp,
     "StampClocks": StampClocks,
     "StampError": StampError,
+    "StampReflection": StampReflection,
     "StampStrangers": StampStrangers,
     "State": State,
     "Stopped": Stopped,
