@@ -90,10 +90,11 @@ impl Client {
         let (mut asked, mut asked_at): (Option<u64>, _) = (None, Instant::now());
         let mut must_end: Option<Instant> = None;
         let mut begun = 0;
+        let last = LAST.max(self.patience().answer);
         loop {
             if stop.load(Relaxed) && must_end.is_none() {
                 self.ask("job.stop", &of_run, alive_until)?;
-                must_end = Some(Instant::now() + LAST);
+                must_end = Some(Instant::now() + last);
             }
             let until = must_end.map_or(alive_until, |end| alive_until.min(end));
             if asked.is_none() && asked_at.elapsed() >= ASKS {
@@ -108,7 +109,7 @@ impl Client {
             }
             let said = self.said_within("job.wait", LOOK, until).map_err(|lost| match lost {
                 Lost::Silent { to, said, .. } if must_end.is_some_and(|end| Instant::now() >= end) => {
-                    Lost::Silent { to, within: LAST, said }
+                    Lost::Silent { to, within: last, said }
                 }
                 // A report may take as long as it likes: it is this that was not answered.
                 Lost::Silent { within, said, .. } => Lost::Silent { to: "clock", within, said },

@@ -1,7 +1,7 @@
 //! `trial` and `search` with tester ports at two agents, on devices whose truth is known.
 
-use crate::agents_send::{agent, both, of, run};
-use crate::common::{Net, number, reasons};
+use crate::agents_send::{agent, both, command, of, run};
+use crate::common::{Net, number, reasons, start};
 use crate::judged::judged;
 use ::lab::{Bottleneck, Device, Kind, Loss, Options, lost_by_rule};
 use serde_json::Value;
@@ -102,18 +102,19 @@ fn what_trials_between_agents_cannot_do_is_refused_and_a_lost_agent_ends_the_sea
         "rx0",
         "nothing was sent",
     ]);
-    // It is there for a few trials, and then no more.
-    let times = net.file("times");
-    let leaves = format!(
-        "echo >> {times}; [ $(wc -l < {times}) -lt 5 ] || exit 7; {}",
-        agent(&net.lab.receiver.namespace, "--allow-interface rx0")
-    );
+    // It is there until the first trial is over, and then no more.
+    let over = net.file("over");
+    let leaves =
+        format!("[ ! -e {over} ] || exit 7; {}", agent(&net.lab.receiver.namespace, "--allow-interface rx0"));
     let agents = [agents[0].clone(), ("far", leaves)];
     let words = between(
-        &["search", "loss", "--size", "64"],
-        &["--max", "2kpps", "--trial-duration", "300ms", "--retries", "0"],
+        &["search", "latency", "--size", "64", "--rate", "1kpps"],
+        &["--repetitions", "20", "--trial-duration", "300ms"],
     );
-    let result = run(&words, &agents).with(1).json();
+    let mut search = start(command(&words, &agents));
+    search.until_it_says(" for 300 ms: ");
+    std::fs::write(&over, "").expect("written");
+    let result = search.wait().with(1).json();
     assert!(!trials(&result).is_empty() && result["result"]["search"]["complete"] == false, "{result}");
     let said = reasons(&result);
     assert!(
