@@ -219,6 +219,8 @@ fn agents_that_never_answer_are_given_up_in_time_and_leave_nothing() {
         ("drips", "while :; do printf x; sleep 0.02; done; : 8436".to_owned()),
         ("zeros", "cat /dev/zero; : 8437".to_owned()),
     ];
+    // From then on it has its place among the tests, and no time passes that it waits for one.
+    run("true").ok();
     let began = Instant::now();
     let ran = start(check("--timeout 8s", &agents)).wait().with(2);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
