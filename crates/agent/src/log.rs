@@ -29,10 +29,10 @@ struct Inside {
 }
 
 impl Log {
-    /// Opens the file, which a new one only its owner may read, to write to its end.
+    /// Opens the file, to write to its end. A new one only its owner may read.
     ///
     /// # Errors
-    /// It cannot be written, or is a folder.
+    /// It cannot be written, or others than its owner may write it.
     pub fn open(path: &Path) -> std::io::Result<Log> {
         // A FIFO that nobody reads would hold the agent up.
         if std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {

@@ -169,11 +169,11 @@ pub enum State {
 }
 
 #[derive(Deserialize)]
-struct HostTold {
+pub(crate) struct HostTold {
     clock: HostClock,
     interfaces: Vec<InterfaceTold>,
     /// Those that were asked for, in their order.
-    named: Vec<InterfaceTold>,
+    pub named: Vec<InterfaceTold>,
     diagnosis: Option<Diagnosis>,
     #[serde(default)]
     diagnoses: Vec<Diagnosis>,

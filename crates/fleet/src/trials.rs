@@ -1,13 +1,12 @@
 //! Trials and searches whose ports are at several agents: they are done here, and each of their runs by the agents.
 
-use crate::check::InterfaceTold;
+use crate::check::{HostTold, InterfaceTold};
 use crate::client::{Client, Patience};
 use crate::joint::{Asked, NotDone, Turn, one_run};
 use crate::plan::{Unplanned, agents_of, place};
 use crate::reach::Reach;
 use job::{Elsewhere, FarPort, Session};
 use report::Report;
-use serde::Deserialize;
 use spec::{Consent, Job};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -60,11 +59,6 @@ struct Runs {
     consent: Consent,
     begun: AtomicU32,
     stop: Arc<AtomicBool>,
-}
-
-#[derive(Deserialize)]
-struct HostTold {
-    named: Vec<InterfaceTold>,
 }
 
 impl Elsewhere for Runs {

@@ -59,7 +59,6 @@ impl Far {
     /// # Errors
     /// These trials take one place.
     pub fn of(bench: &Bench, ports: &Ports, runs: &Arc<dyn Elsewhere>, session: &Session) -> Result<Far> {
-        check(bench)?;
         let [way] = &ports.ways[..] else { bail!("`.on` several times: {ONE_PLACE}") };
         Ok(Far { runs: Arc::clone(runs), like: like(bench, way, &session.consent) })
     }
