@@ -4,6 +4,7 @@ use crate::counters::Reflected;
 use bpf::Mapping;
 
 /// What became of test packets that were not answered, and what is said of those that were.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamped {
     /// Frames that were no test packets to this reflector: passed to the host.
@@ -34,15 +35,7 @@ pub struct Counters {
     pub bytes: u64,
     pub answered: u64,
     pub answered_bytes: u64,
-    pub others: u64,
-    pub too_short: u64,
-    pub malformed: u64,
-    pub fragments: u64,
-    pub answers: u64,
-    pub not_allowed: u64,
-    pub limited: u64,
-    pub sessions: u64,
-    pub without_room: u64,
+    pub stamped: Stamped,
     /// `CLOCK_MONOTONIC`; 0: nothing yet.
     pub first_ns: u64,
     pub last_ns: u64,
@@ -58,7 +51,7 @@ pub fn counted(counters: &Mapping<Counters>) -> Reflected {
 
 fn with(sum: Reflected, share: &Counters) -> Reflected {
     let time = |ns: u64| (ns > 0).then_some(ns);
-    let before = sum.stamp.unwrap_or_default();
+    let (before, more) = (sum.stamp.unwrap_or_default(), share.stamped);
     Reflected {
         frames: sum.frames + share.frames,
         bytes: sum.bytes + share.bytes,
@@ -67,15 +60,15 @@ fn with(sum: Reflected, share: &Counters) -> Reflected {
         first_ns: sum.first_ns.into_iter().chain(time(share.first_ns)).min(),
         last_ns: sum.last_ns.max(time(share.last_ns)),
         stamp: Some(Stamped {
-            others: before.others + share.others,
-            too_short: before.too_short + share.too_short,
-            malformed: before.malformed + share.malformed,
-            fragments: before.fragments + share.fragments,
-            answers: before.answers + share.answers,
-            not_allowed: before.not_allowed + share.not_allowed,
-            limited: before.limited + share.limited,
-            sessions: before.sessions + share.sessions,
-            without_room: before.without_room + share.without_room,
+            others: before.others + more.others,
+            too_short: before.too_short + more.too_short,
+            malformed: before.malformed + more.malformed,
+            fragments: before.fragments + more.fragments,
+            answers: before.answers + more.answers,
+            not_allowed: before.not_allowed + more.not_allowed,
+            limited: before.limited + more.limited,
+            sessions: before.sessions + more.sessions,
+            without_room: before.without_room + more.without_room,
         }),
         ..sum
     }

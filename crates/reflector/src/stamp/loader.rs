@@ -21,7 +21,8 @@ use programs::stamp::types::{
 // The kernel's layouts and ours are the same.
 const _: () = {
     assert!(size_of::<stamped>() == size_of::<Counters>());
-    assert!(offset_of!(stamped, without_room) == offset_of!(Counters, without_room));
+    assert!(offset_of!(stamped, without_room) == offset_of!(Counters, stamped.without_room));
+    assert!(offset_of!(stamped, others) == offset_of!(Counters, stamped));
     assert!(offset_of!(stamped, tick) == offset_of!(Counters, tick));
     assert!(size_of::<stamp_clock>() == 6 * size_of::<u64>());
     assert!(offset_of!(stamp_clock, estimates) == 4 * size_of::<u64>());
