@@ -54,6 +54,24 @@ pub struct Live {
     pub round_trip: Mutex<Histogram>,
 }
 
+/// Errors that came back. Who sends them is from outside: so many kinds are kept, and of the others how often they came.
+#[derive(Debug, Default)]
+pub struct Errors {
+    pub kinds: Vec<(Refusal, u64)>,
+    pub others: u64,
+}
+
+impl Errors {
+    fn add(&mut self, error: Refusal) {
+        let room = self.kinds.len() < ERRORS;
+        match self.kinds.iter_mut().find(|(known, _)| *known == error) {
+            Some((_, count)) => *count += 1,
+            None if room => self.kinds.push((error, 1)),
+            None => self.others += 1,
+        }
+    }
+}
+
 /// What it came to.
 #[derive(Debug)]
 pub struct Outcome {
@@ -66,7 +84,7 @@ pub struct Outcome {
     pub refused: u64,
     pub refusal: Option<io::Error>,
     /// Errors that came back.
-    pub errors: Vec<(Refusal, u64)>,
+    pub errors: Errors,
     /// Answers whose time of arrival the program took, because the kernel did not say it.
     pub stamped_here: u64,
     /// Datagrams that the socket had no room for.
@@ -204,7 +222,7 @@ impl Running {
             unsent: 0,
             refused: 0,
             refusal: None,
-            errors: Vec::new(),
+            errors: Errors::default(),
             stamped_here: 0,
             dropped: 0,
             stranger: None,
@@ -360,12 +378,23 @@ impl Running {
     fn errors(&mut self) {
         for _ in 0..AT_ONCE {
             let Ok(Some(error)) = kernel::refusal(&self.socket) else { break };
-            let errors = &mut self.outcome.errors;
-            if let Some((_, count)) = errors.iter_mut().find(|(known, _)| *known == error) {
-                *count += 1;
-            } else if errors.len() < ERRORS {
-                errors.push((error, 1));
-            }
+            self.outcome.errors.add(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_any_number_of_kinds_are_counted() {
+        let error = |code| Refusal { origin: 2, kind: 3, code, errno: 111, by: None };
+        let mut errors = Errors::default();
+        for code in (0..=255).chain(0..=255) {
+            errors.add(error(code));
+        }
+        assert_eq!(errors.kinds.len(), ERRORS);
+        assert_eq!(errors.kinds.iter().map(|(_, count)| count).sum::<u64>() + errors.others, 512);
     }
 }

@@ -6,7 +6,7 @@ use crate::session::{Looked, Session};
 use crate::trials::nanos;
 use ::stamp::direction::NoDirection;
 use ::stamp::kernel::Refusal;
-use ::stamp::sender::{Live, Outcome, Sender, Wanted, draw_session};
+use ::stamp::sender::{Errors, Live, Outcome, Sender, Wanted, draw_session};
 use ::stamp::session::{Figures, OneWay, Withheld, one_way_error};
 use ::stamp::time::Format;
 use ::stamp::{PORT, packet};
@@ -251,13 +251,14 @@ fn clocks(outcome: &Outcome) -> StampClocks {
     }
 }
 
-fn errors(all: &[(Refusal, u64)]) -> Vec<StampError> {
+fn errors(all: &Errors) -> Vec<StampError> {
     let one = |(refusal, count): &(Refusal, u64)| StampError {
         what: meaning(refusal),
         by: refusal.by.map(|by| by.to_string()),
         count: *count,
     };
-    all.iter().map(one).collect()
+    let others = StampError { what: "errors of other kinds".to_owned(), by: None, count: all.others };
+    all.kinds.iter().map(one).chain((all.others > 0).then_some(others)).collect()
 }
 
 /// ICMP says that nothing listens at the port.
