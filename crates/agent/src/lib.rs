@@ -150,6 +150,7 @@ struct Agent {
     contents: Contents,
     outbox: Arc<Outbox>,
     runs: Runs,
+    shared: prepare::Shared,
     followers: Vec<JoinHandle<()>>,
     next_run: u64,
     greeted: bool,
@@ -190,6 +191,7 @@ impl Agent {
             folder,
             outbox,
             runs: Runs::new(),
+            shared: prepare::Shared::new(),
             followers: Vec::new(),
             next_run: 1,
             greeted: false,
@@ -435,7 +437,7 @@ impl Agent {
         let name = format!("r{number}");
         let every = Some(asked.snapshots_every_ns).filter(|every| *every > 0).map(Duration::from_nanos);
         let prepared =
-            prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &going)?;
+            prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &mut self.shared, &going)?;
         self.next_run += 1;
         let started =
             JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };

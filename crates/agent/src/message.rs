@@ -433,6 +433,9 @@ pub struct JobStart {
     /// What it has to know of jobs at other agents, where together they are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub among: Option<Among>,
+    /// Snapshots have the streams, the cores, the queues and the counters, too, which takes the run up to a hundredth of a core.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closely: bool,
 }
 
 /// What a job has to know that is a part of one at several agents.
@@ -452,6 +455,8 @@ pub struct Among {
     /// It is a trial of a device: where frames have times they are sent before all ordinary tasks of the machine from the start, unless the job has
     /// `no_real_time`.
     pub trial: bool,
+    /// It shares its interfaces with other runs of this client that say so, too: one measures where another sends, and several send.
+    pub beside: bool,
 }
 
 /// Parameters of `job.go`.

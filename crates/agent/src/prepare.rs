@@ -4,14 +4,14 @@ use crate::contents::Contents;
 use crate::grants::{FileOf, Grants};
 use crate::message::{self, Agree, Fault, FaultKind, JobRate, JobStart, Used};
 use crate::run::{Named, Run};
-use job::place::Place;
+use job::place::{Identity, Place};
 use job::{Among, Claimed, Session, claim_interface};
 use serde_json::Value;
 use snapshot::Board;
 use spec::{BadFile, Consent, File, Job};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::AtomicBool;
 use traffic::Rate;
 
@@ -31,7 +31,8 @@ pub(crate) struct Prepared {
     /// The largest MTU of its interfaces; in a lab rates have no limit.
     mtu: Option<u32>,
     consent: Consent,
-    claims: Vec<Claimed>,
+    claims: Vec<Arc<Claimed>>,
+    closely: bool,
     start_at: Option<u64>,
     among: Among,
     folder: PathBuf,
@@ -55,7 +56,7 @@ fn joined(asked: message::Among, start_at: Option<u64>) -> Result<Among, Fault> 
         return Err(Fault::usage(what));
     }
     let hold = asked.hold.then(Arc::default);
-    let message::Among { hold: _, stamps_ahead_ns, measured, part, trial } = asked;
+    let message::Among { hold: _, stamps_ahead_ns, measured, part, trial, beside: _ } = asked;
     Ok(Among { hold, stamps_ahead_ns, measured, part, trial })
 }
 
@@ -64,9 +65,11 @@ pub(crate) fn prepare(
     asked: JobStart,
     name: &str,
     (grants, contents, folder): (&Grants, &mut Contents, &Path),
+    shared: &mut Shared,
     going: &[Arc<Run>],
 ) -> Result<Prepared, Fault> {
-    let JobStart { mut job, contents: named, start_at, snapshots_every_ns, agree, among } = asked;
+    let JobStart { mut job, contents: named, start_at, snapshots_every_ns, agree, among, closely } = asked;
+    let is_beside = among.as_ref().is_some_and(|among| among.beside);
     if (1..LEAST_EVERY_NS).contains(&snapshots_every_ns) {
         return Err(Fault::usage("job.start: `snapshots_every_ns` must be 0 or at least 10000000 (10 ms)"));
     }
@@ -128,7 +131,7 @@ pub(crate) fn prepare(
         if !in_lab {
             grants.rate(&job, mtu, of_file)?;
         }
-        let claims = claim(&found, name)?;
+        let claims = claim(&found, name, is_beside.then_some(shared))?;
         let used = found.into_iter().map(|(used, _)| used).collect();
         Ok((job, mtu, claims, used))
     });
@@ -138,17 +141,21 @@ pub(crate) fn prepare(
     })?;
     let consent = job.asks();
     let mtu = (!in_lab).then_some(mtu);
-    Ok(Prepared { told, used, job, mtu, consent, claims, start_at, among, folder, names })
+    Ok(Prepared { told, used, job, mtu, consent, claims, closely, start_at, among, folder, names })
 }
 
 impl Prepared {
     /// Starts it.
     pub fn start(self, number: u64, name: String) -> Result<Run, Fault> {
+        let board = Arc::new(Board::default());
+        if self.closely {
+            board.watch_closely();
+        }
         let session = Session {
             consent: self.consent,
             stop: Arc::default(),
             deaf: Arc::new(AtomicBool::new(false)),
-            board: Arc::new(Board::default()),
+            board,
             together: None,
             start_at: self.start_at,
             among: self.among.clone(),
@@ -199,18 +206,35 @@ fn beside(job: &Job, going: &[Arc<Run>]) -> Result<(), Fault> {
     Err(Fault::new(FaultKind::Refused, what).remedy("wait until it is over"))
 }
 
-/// Holds each interface once.
-fn claim(found: &[(Used, Place)], name: &str) -> Result<Vec<Claimed>, Fault> {
+/// Interfaces that runs of this client share.
+pub(crate) type Shared = BTreeMap<Identity, Weak<Claimed>>;
+
+/// Holds each interface once; `shared`: for those that share it.
+fn claim(
+    found: &[(Used, Place)],
+    name: &str,
+    mut shared: Option<&mut Shared>,
+) -> Result<Vec<Arc<Claimed>>, Fault> {
     let who = format!("run {name} of the agent with process ID {}", std::process::id());
     let mut held = Vec::new();
     let mut claims = Vec::new();
     for (used, place) in found {
         let Some(identity) = place.identity().filter(|identity| !held.contains(identity)) else { continue };
+        held.push(identity);
+        let of_others = shared.as_ref().and_then(|shared| shared.get(&identity)).and_then(Weak::upgrade);
+        if let Some(claim) = of_others {
+            claims.push(claim);
+            continue;
+        }
         let claim = claim_interface(identity, &who).map_err(|holder| {
             let what = format!("{} is held by {holder}", used.name);
             Fault::of_setting(FaultKind::Refused, &used.setting, what).remedy("wait until that is over")
         })?;
-        held.push(identity);
+        let claim = Arc::new(claim);
+        if let Some(shared) = &mut shared {
+            shared.retain(|_, claim| claim.strong_count() > 0);
+            shared.insert(identity, Arc::downgrade(&claim));
+        }
         claims.push(claim);
     }
     Ok(claims)

@@ -38,7 +38,7 @@ struct End {
     waiting: Vec<Value>,
     answer: Option<Result<Value, Fault>>,
     /// The interfaces are held until it is over.
-    claims: Vec<Claimed>,
+    claims: Vec<Arc<Claimed>>,
 }
 
 /// A run.
@@ -63,7 +63,7 @@ impl Run {
         (job, mtu): (Job, Option<u32>),
         (handle, hold): (Handle, Option<Arc<Hold>>),
         (folder, names): (PathBuf, Vec<Named>),
-        claims: Vec<Claimed>,
+        claims: Vec<Arc<Claimed>>,
     ) -> Run {
         let end = Mutex::new(End { claims, ..End::default() });
         Run { number, name, job, mtu, handle, hold, folder, names, aborted: AtomicBool::new(false), end }

@@ -17,6 +17,7 @@ pub mod job;
 pub mod lab;
 mod mistyped;
 pub mod nats;
+pub mod serve;
 pub mod plugin;
 pub mod search;
 pub mod search_between;
@@ -182,6 +183,9 @@ pub enum Command {
     Agent(agent::Agent),
     /// Agents on other machines: look at them before they are used, reach those that dial out (docs/many-machines.md).
     Agents(agents::Agents),
+    /// Serve jobs over HTTP: a native API with events (docs/http.md), Open Traffic Generator (docs/otg.md), and a page to watch
+    /// (docs/watching.md).
+    Serve(Box<serve::Serve>),
     /// Show the result of an earlier run again.
     Report(ReportCommand),
     /// Compare results: what differs, and whether by more than the noise.

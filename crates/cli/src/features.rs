@@ -3,13 +3,14 @@
 use std::sync::OnceLock;
 
 /// A part that takes long to compile: its cargo feature, what it is for, and whether it is here.
-const PARTS: [(&str, &str, bool); 8] = [
+const PARTS: [(&str, &str, bool); 9] = [
     ("clickhouse", "collect --clickhouse", cfg!(feature = "clickhouse")),
     ("iperf3-auth", "iperf3's --rsa-... options", cfg!(feature = "iperf3-auth")),
     ("kafka", "collect --kafka", cfg!(feature = "kafka")),
     ("nats", "agent --nats, agents reach", cfg!(feature = "nats")),
     ("netflow", "probe, collect, search flows, nprobe, softflowd", cfg!(feature = "netflow")),
     ("parquet", "collect --write FILE.parquet", cfg!(feature = "parquet")),
+    ("serve", "serve", cfg!(feature = "serve")),
     ("tui", "--tui", cfg!(feature = "tui")),
     ("wasm", "plugins that are modules", cfg!(feature = "wasm")),
 ];

@@ -447,6 +447,7 @@ impl Joint<'_> {
             snapshots_every_ns: EVERY.as_nanos() as u64,
             agree: None,
             among: self.among(part, ahead.ns),
+            closely: false,
         })?;
         let name = self.name(part);
         let mut tell = |told: Told| {
@@ -547,6 +548,7 @@ impl Joint<'_> {
                 senders.saturating_mul(self.turn.of),
             )),
             trial: self.turn.trials,
+            beside: false,
         })
     }
 

@@ -4,6 +4,7 @@
 
 use crate::run::counters::{host_counter, leave_out_own};
 use anyhow::Result;
+use clocks::Clock;
 use meter::{Meter, StreamStats};
 use report::Said;
 use snapshot::{Board, Core, Counter, Queue, Request, Snapshot, Stream, Title, machine};
@@ -162,6 +163,7 @@ impl Panel {
         if let Some(meter) = meter {
             self.beyond = u64::from(self.names.streams.saturating_sub(MOST_STREAMS));
             let numbers = 0..self.names.streams.min(MOST_STREAMS);
+            let ahead = Some(clocks::ahead(Clock::Realtime, meter.clock()).ns);
             let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
             for stats in numbers.filter_map(|number| meter.stream_in_short(number)) {
                 let number = self.names.whole(stats.stream);
@@ -170,7 +172,7 @@ impl Panel {
                     name: self.names.names.get(&number).cloned(),
                     ..Stream::default()
                 });
-                add(stream, &stats);
+                add(stream, &stats, ahead);
             }
             self.streams = streams.into_values().collect();
         }
@@ -211,12 +213,19 @@ impl Panel {
     }
 }
 
-fn add(stream: &mut Stream, stats: &StreamStats) {
+/// `ahead`: Unix time, of the meter's clock.
+fn add(stream: &mut Stream, stats: &StreamStats, ahead: Option<i64>) {
     if let Some(latency) = &stats.latency {
         let (before, new) = (stream.received.frames as f64, stats.frames as f64);
         let mean = stream.mean_latency_ns.unwrap_or(0.0);
         stream.mean_latency_ns = Some((mean * before + latency.mean_ns * new) / (before + new).max(1.0));
         stream.max_latency_ns = stream.max_latency_ns.max(Some(latency.max_ns));
+        stream.min_latency_ns = stream.min_latency_ns.into_iter().chain([latency.min_ns]).min();
+    }
+    if let (Some((first, last)), Some(ahead)) = (stats.arrivals_ns, ahead) {
+        let unix = |ns: u64| ns.saturating_add_signed(ahead);
+        stream.first_arrival_ns = stream.first_arrival_ns.into_iter().chain([unix(first)]).min();
+        stream.last_arrival_ns = stream.last_arrival_ns.max(Some(unix(last)));
     }
     stream.received.frames += stats.frames;
     stream.received.bytes += stats.bytes;

@@ -130,6 +130,8 @@ pub struct StreamStats {
     pub gap_max_ns: Option<u64>,
     /// From the first arrival to the last, where the clock is read for each frame.
     pub duration_ns: Option<u64>,
+    /// The first and the last arrival by the meter's clock, where that is read for each frame.
+    pub arrivals_ns: Option<(u64, u64)>,
     /// Frames stamped in the future of this clock.
     pub negative_latencies: u64,
 }
@@ -168,6 +170,7 @@ impl StreamStats {
             jitter_ns,
             gap_max_ns: _,
             duration_ns: _,
+            arrivals_ns,
             negative_latencies,
         } = other;
         // Nobody looked at both: what came to one may be copies of what came to the other.
@@ -215,6 +218,10 @@ impl StreamStats {
             }
             (own, more) => own.or(more),
         };
+        self.arrivals_ns = match (self.arrivals_ns, arrivals_ns) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
+        };
         self.negative_latencies += negative_latencies;
     }
 
@@ -251,6 +258,7 @@ impl StreamStats {
             jitter_ns: (timed > 1).then_some(sum.jitter as f64 / 16.0),
             gap_max_ns: (sum.first_ns > 0 && sum.frames > 1).then_some(sum.gap_max),
             duration_ns: (sum.first_ns > 0).then(|| sum.last_ns.saturating_sub(sum.first_ns)),
+            arrivals_ns: (sum.first_ns > 0).then_some((sum.first_ns, sum.last_ns)),
             latencies: buckets.filter(|_| sum.latency.count > 0).map(|b| histogram(b, &sum.latency)),
             negative_latencies: sum.latency.negative,
         })

@@ -1,5 +1,6 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
+use clocks::Clock;
 use crate::error::MeterError;
 use crate::frames::Reader;
 use crate::hardware::{Following, Hardware, Stamps};
@@ -33,6 +34,7 @@ pub struct Meter {
     midstream: bool,
     tags_unseen: bool,
     drops: bool,
+    clock: Clock,
     /// When it began to count, by CLOCK_MONOTONIC.
     began_ns: u64,
     _promiscuous: Option<OwnedFd>,
@@ -144,7 +146,7 @@ impl Meter {
         if !tried.reasons.is_empty() {
             reason = format!("{} ({reason})", tried.reasons.join("; "));
         }
-        let Options { streams, midstream, .. } = *options;
+        let Options { streams, midstream, clock, .. } = *options;
         let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket && !source.counts_tags();
         let drops = options.action == Action::Drop && mode != Mode::PacketSocket;
         Ok(Meter {
@@ -155,9 +157,15 @@ impl Meter {
             midstream,
             tags_unseen,
             drops,
+            clock,
             began_ns,
             _promiscuous: promiscuous,
         })
+    }
+
+    /// The clock of arrivals and stamps.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// How it counts; never [`Mode::Auto`].

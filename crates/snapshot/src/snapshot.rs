@@ -359,6 +359,15 @@ pub struct Stream {
     /// Frames that arrived behind later ones.
     #[serde(rename = "reordered_frames")]
     pub reordered: u64,
+    /// The first arrival, in nanoseconds of Unix time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_arrival_ns: Option<u64>,
+    /// The last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_arrival_ns: Option<u64>,
+    /// Least latency, in nanoseconds.
+    #[serde(rename = "latency_min_ns", skip_serializing_if = "Option::is_none")]
+    pub min_latency_ns: Option<u64>,
     /// Mean latency, in nanoseconds.
     #[serde(rename = "latency_mean_ns", skip_serializing_if = "Option::is_none")]
     pub mean_latency_ns: Option<f64>,

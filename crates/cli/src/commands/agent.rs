@@ -25,7 +25,7 @@ pub fn run(args: Agent) -> Result<u8> {
     Ok(if ended == Ended::Unread { UNREAD } else { 0 })
 }
 
-fn options(allowed: Allowed) -> Result<Options> {
+pub fn options(allowed: Allowed) -> Result<Options> {
     let grants = Grants {
         interfaces: allowed.allow_interface,
         max_rate: allowed.max_rate,

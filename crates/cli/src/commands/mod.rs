@@ -27,6 +27,11 @@ mod plugin;
 mod resume;
 #[cfg(test)]
 mod rules;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "no_serve.rs"]
+mod serve;
 mod synth;
 
 use crate::cli::job::Typed;
@@ -91,6 +96,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Doctor(args) => doctor::run(args),
         Command::Agent(args) => agent::run(args),
         Command::Agents(args) => agents::run(args.command),
+        Command::Serve(args) => serve::run(*args),
         Command::Report(args) => {
             crate::hints::check_file(&args.path, Kind::Result)?;
             let report = report::read(&args.path)?;

@@ -1,0 +1,322 @@
+//! What has been counted: of ports and of flows. What was not measured is left out.
+
+use super::config::Flow;
+use super::tester::{Attempt, Gang, Setup, Tester};
+use crate::runs::Run;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Bytes of a frame check sequence, which sizes of the model count.
+const FCS: u64 = 4;
+
+/// Frames, bytes, and frames a second.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    frames: u64,
+    bytes: u64,
+    rate: f64,
+    bytes_rate: f64,
+}
+
+fn count(of: &Value, name: &str) -> u64 {
+    of.get(name).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// What a member of a run's snapshots counts, `tx` or `rx`.
+fn counted(run: &Run, member: &str) -> Option<Sum> {
+    let (newest, before) = run.newest();
+    let newest = newest?;
+    let of = |snapshot: &Value| snapshot.get(member).map(|sum| (count(sum, "frames"), count(sum, "bytes")));
+    let (frames, bytes) = of(&newest)?;
+    let mut sum = Sum { frames, bytes: bytes + FCS * frames, ..Sum::default() };
+    // The whole of it, which the last snapshot may not have.
+    if let Some(report) = run.report() {
+        let whole = &report["result"][member];
+        if whole.is_object() {
+            (sum.frames, sum.bytes) = (count(whole, "frames"), count(whole, "bytes") + FCS * count(whole, "frames"));
+        }
+        return Some(sum);
+    }
+    if let Some(before) = before {
+        let took = count(&newest, "elapsed_ns").saturating_sub(count(&before, "elapsed_ns")) as f64 / 1e9;
+        let (earlier, earlier_bytes) = of(&before).unwrap_or_default();
+        if took > 0.0 {
+            let frames = frames.saturating_sub(earlier) as f64;
+            let bytes = bytes.saturating_sub(earlier_bytes) as f64;
+            sum.rate = frames / took;
+            sum.bytes_rate = (bytes + FCS as f64 * frames) / took;
+        }
+    }
+    Some(sum)
+}
+
+/// The streams of a meter's newest snapshot, by their numbers; and with what distance they were looked at, and before.
+struct Arrived {
+    streams: HashMap<u64, Value>,
+    before: HashMap<u64, (u64, u64)>,
+    took: f64,
+    over: bool,
+}
+
+impl Arrived {
+    fn of(run: &Run) -> Arrived {
+        let (newest, before) = run.newest();
+        let streams = |snapshot: &Value| -> Vec<Value> {
+            snapshot["streams"].as_array().cloned().unwrap_or_default()
+        };
+        let at = |snapshot: &Value| count(snapshot, "streams_elapsed_ns");
+        let mut arrived = Arrived { streams: HashMap::new(), before: HashMap::new(), took: 0.0, over: run.is_over() };
+        if let (Some(newest), Some(before)) = (&newest, &before) {
+            arrived.took = at(newest).saturating_sub(at(before)) as f64 / 1e9;
+        }
+        for stream in newest.iter().flat_map(|newest| streams(newest)) {
+            arrived.streams.insert(count(&stream, "stream"), stream);
+        }
+        for stream in before.iter().flat_map(|before| streams(before)) {
+            let received = &stream["received"];
+            let counts = (count(received, "frames"), count(received, "bytes"));
+            arrived.before.insert(count(&stream, "stream"), counts);
+        }
+        arrived
+    }
+}
+
+/// Each meter is read once for one answer.
+#[derive(Default)]
+struct Meters(BTreeMap<String, Arrived>);
+
+impl Meters {
+    fn of(&mut self, run: &Arc<Run>) -> &Arrived {
+        self.0.entry(run.name.clone()).or_insert_with(|| Arrived::of(run))
+    }
+}
+
+/// What arrived of a flow.
+#[derive(Debug, Clone, Default)]
+struct Received {
+    sum: Sum,
+    distinct: u64,
+    missing: u64,
+    least: Option<u64>,
+    greatest: Option<u64>,
+    latencies: f64,
+    timed: u64,
+    first: Option<u64>,
+    last: Option<u64>,
+}
+
+impl Received {
+    fn add(&mut self, arrived: &Arrived, number: u64) {
+        let Some(stream) = arrived.streams.get(&number) else { return };
+        let frames = count(&stream["received"], "frames");
+        let bytes = count(&stream["received"], "bytes") + FCS * frames;
+        self.sum.frames += frames;
+        self.sum.bytes += bytes;
+        self.distinct += frames.saturating_sub(count(stream, "duplicated_frames"));
+        self.missing += count(stream, "lost_frames");
+        if arrived.took > 0.0 && !arrived.over {
+            let (before, before_bytes) = arrived.before.get(&number).copied().unwrap_or_default();
+            let new = frames.saturating_sub(before) as f64;
+            self.sum.rate += new / arrived.took;
+            let new_bytes = (bytes - FCS * frames).saturating_sub(before_bytes) as f64 + FCS as f64 * new;
+            self.sum.bytes_rate += new_bytes / arrived.took;
+        }
+        let of = |name: &str| stream.get(name).and_then(Value::as_u64);
+        self.least = [self.least, of("latency_min_ns")].into_iter().flatten().min();
+        self.greatest = self.greatest.max(of("latency_max_ns"));
+        if let Some(mean) = stream.get("latency_mean_ns").and_then(Value::as_f64) {
+            self.latencies += mean * frames as f64;
+            self.timed += frames;
+        }
+        self.first = [self.first, of("first_arrival_ns")].into_iter().flatten().min();
+        self.last = self.last.max(of("last_arrival_ns"));
+    }
+}
+
+/// What a run sent of the stream at this place of its scenario; `None`: that is not known yet.
+fn sent(attempt: &Attempt, place: usize, alone: bool, flow: &Flow) -> Option<Sum> {
+    let run = &attempt.run;
+    if alone {
+        return Some(counted(run, "tx").unwrap_or_default());
+    }
+    let frames = match run.report() {
+        Some(report) => {
+            let number = attempt.number(place);
+            let signed = report["result"]["tx"]["signed"].as_array().cloned().unwrap_or_default();
+            let row = signed.into_iter().find(|row| count(row, "number") == number)?;
+            row.get("frames").and_then(Value::as_u64)?
+        }
+        None => {
+            let all = counted(run, "tx").unwrap_or_default();
+            attempt.share(place, all.frames)?
+        }
+    };
+    let size = flow.size.unwrap_or(0);
+    let all = counted(run, "tx").unwrap_or_default();
+    // Of each stream the same share of what the run sends, but for what begins and ends meanwhile.
+    let rate = match (run.is_over(), all.frames) {
+        (true, _) | (_, 0) => 0.0,
+        (false, whole) => all.rate * frames as f64 / whole as f64,
+    };
+    Some(Sum { frames, bytes: frames * size, rate, bytes_rate: rate * size as f64 })
+}
+
+fn wanted<'n>(names: &'n [&str]) -> impl Fn(&str) -> bool + 'n {
+    move |name| names.is_empty() || names.contains(&name)
+}
+
+/// Only the columns that were asked for, and the names.
+fn columns(row: &mut Map<String, Value>, asked: &[&str]) {
+    if !asked.is_empty() {
+        row.retain(|name, _| matches!(name.as_str(), "name" | "port_tx" | "port_rx") || asked.contains(&name.as_str()));
+    }
+}
+
+/// A row for each port.
+pub(crate) fn ports(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
+    let wants = wanted(names);
+    let mut rows = Vec::new();
+    for (at, port) in setup.config.ports.iter().enumerate().filter(|(_, port)| wants(&port.name)) {
+        let gangs = setup.gangs.iter().filter(|gang| sends_at(setup, gang, at));
+        let mut tx = Sum::default();
+        let mut started = false;
+        for gang in gangs {
+            started |= gang.transmit() != "stopped";
+            for sum in gang.attempts.iter().filter_map(|attempt| counted(&attempt.run, "tx")) {
+                tx.frames += sum.frames;
+                tx.bytes += sum.bytes;
+                tx.rate += sum.rate;
+                tx.bytes_rate += sum.bytes_rate;
+            }
+        }
+        let mut row = Map::new();
+        let mut put = |name: &str, value: Value| drop(row.insert(name.to_owned(), value));
+        put("name", port.name.clone().into());
+        put("location", port.location.clone().into());
+        if let Some(up) = is_up(&port.location) {
+            put("link", if up { "up" } else { "down" }.into());
+        }
+        put("capture", if Tester::capturing(setup, at) { "started" } else { "stopped" }.into());
+        put("transmit", if started { "started" } else { "stopped" }.into());
+        put("frames_tx", tx.frames.to_string().into());
+        put("bytes_tx", tx.bytes.to_string().into());
+        put("frames_tx_rate", tx.rate.into());
+        put("bytes_tx_rate", tx.bytes_rate.into());
+        if let Some(rx) = setup.meters.get(&at).map(|run| counted(run, "rx").unwrap_or_default()) {
+            put("frames_rx", rx.frames.to_string().into());
+            put("bytes_rx", rx.bytes.to_string().into());
+            put("frames_rx_rate", rx.rate.into());
+            put("bytes_rx_rate", rx.bytes_rate.into());
+        }
+        columns(&mut row, asked);
+        rows.push(Value::Object(row));
+    }
+    json!({"choice": "port_metrics", "port_metrics": rows})
+}
+
+fn sends_at(setup: &Setup, gang: &Gang, port: usize) -> bool {
+    gang.flows.first().and_then(|flow| setup.config.flows.get(*flow)).is_some_and(|flow| flow.tx == port)
+}
+
+/// Whether an interface of this namespace is up; of others nobody here knows.
+fn is_up(location: &str) -> Option<bool> {
+    let safe = !location.contains(['/', '@', '.']) || location == "lo";
+    let state = safe.then(|| std::fs::read_to_string(format!("/sys/class/net/{location}/operstate")))?.ok()?;
+    Some(matches!(state.trim(), "up" | "unknown"))
+}
+
+/// A row for each flow that has metrics.
+pub(crate) fn flows(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
+    let wants = wanted(names);
+    let mut meters = Meters::default();
+    let mut rows: BTreeMap<usize, Value> = BTreeMap::new();
+    for gang in &setup.gangs {
+        for (place, at) in gang.flows.iter().enumerate() {
+            let Some(flow) = setup.config.flows.get(*at) else { continue };
+            if flow.metrics.enable && wants(&flow.name) {
+                let mut row = row(setup, gang, place, flow, &mut meters);
+                columns(&mut row, asked);
+                rows.insert(*at, Value::Object(row));
+            }
+        }
+    }
+    json!({"choice": "flow_metrics", "flow_metrics": rows.into_values().collect::<Vec<_>>()})
+}
+
+fn row(setup: &Setup, gang: &Gang, place: usize, flow: &Flow, meters: &mut Meters) -> Map<String, Value> {
+    let name = |port: usize| setup.config.ports.get(port).map_or("", |port| port.name.as_str());
+    let alone = gang.flows.len() == 1;
+    let mut tx = Some(Sum::default());
+    let mut rx = Received::default();
+    for attempt in &gang.attempts {
+        tx = tx.zip(sent(attempt, place, alone, flow)).map(|(all, more)| Sum {
+            frames: all.frames + more.frames,
+            bytes: all.bytes + more.bytes,
+            rate: more.rate,
+            bytes_rate: more.bytes_rate,
+        });
+        for meter in flow.rx.iter().filter_map(|port| attempt.meters.get(port)) {
+            rx.add(meters.of(meter), attempt.number(place));
+        }
+    }
+    let mut row = Map::new();
+    let mut put = |name: &str, value: Value| drop(row.insert(name.to_owned(), value));
+    put("name", flow.name.clone().into());
+    put("port_tx", name(flow.tx).into());
+    if let [only] = flow.rx[..] {
+        put("port_rx", name(only).into());
+    }
+    let transmit = gang.transmit();
+    put("transmit", transmit.into());
+    let knows_bytes = alone || flow.size.is_some();
+    if let Some(tx) = tx {
+        put("frames_tx", tx.frames.to_string().into());
+        put("frames_tx_rate", tx.rate.into());
+        if knows_bytes {
+            put("bytes_tx", tx.bytes.to_string().into());
+            rates("tx", tx, &mut put);
+        }
+    }
+    if flow.signed && !flow.rx.is_empty() {
+        put("frames_rx", rx.sum.frames.to_string().into());
+        put("bytes_rx", rx.sum.bytes.to_string().into());
+        put("frames_rx_rate", rx.sum.rate.into());
+        rates("rx", rx.sum, &mut put);
+        told_of_arrivals(flow, &rx, (transmit, tx), &mut put);
+    }
+    row
+}
+
+fn rates(way: &str, sum: Sum, put: &mut impl FnMut(&str, Value)) {
+    let bits = sum.bytes_rate * 8.0;
+    put(&format!("{way}_l1_rate_bps"), (bits + sum.rate * 160.0).into());
+    put(&format!("{way}_rate_bytes"), sum.bytes_rate.into());
+    put(&format!("{way}_rate_bps"), bits.into());
+    put(&format!("{way}_rate_kbps"), (bits / 1e3).into());
+    put(&format!("{way}_rate_mbps"), (bits / 1e6).into());
+}
+
+fn told_of_arrivals(
+    flow: &Flow,
+    rx: &Received,
+    (transmit, tx): (&str, Option<Sum>),
+    put: &mut impl FnMut(&str, Value),
+) {
+    if flow.metrics.loss {
+        // While frames are on their way only gaps tell of a loss.
+        let ratio = match tx.filter(|_| transmit == "stopped") {
+            Some(tx) if tx.frames > 0 => tx.frames.saturating_sub(rx.distinct) as f64 / tx.frames as f64,
+            _ if rx.distinct + rx.missing > 0 => rx.missing as f64 / (rx.distinct + rx.missing) as f64,
+            _ => 0.0,
+        };
+        put("loss", (ratio * 100.0).into());
+    }
+    if let (true, Some(least), Some(greatest)) = (flow.metrics.latency, rx.least, rx.greatest) {
+        let mean = rx.latencies / rx.timed.max(1) as f64;
+        put("latency", json!({"minimum_ns": least as f64, "maximum_ns": greatest as f64, "average_ns": mean}));
+    }
+    if let (true, Some(first), Some(last)) = (flow.metrics.timestamps, rx.first, rx.last) {
+        put("timestamps", json!({"first_timestamp_ns": first, "last_timestamp_ns": last}));
+    }
+}

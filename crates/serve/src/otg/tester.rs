@@ -1,0 +1,626 @@
+//! What a configuration does: runs that send, runs that measure, and how flows are started, paused and stopped.
+//!
+//! ```text
+//!   start: a meter at each port (one `measure` run each), then a `send` run for each gang of flows, held until all are ready
+//!   a flow's numbers: tx of its runs; rx of the meters' streams by the numbers in its signatures
+//! ```
+//!
+//! Runs share their interfaces (`among.beside`). Counters of a start are those of an [`Attempt`]: its runs and the meters of its time are kept, so
+//! that what was counted stays readable after the end.
+
+use super::answer::Refused;
+use super::config::{Capture, Config};
+use crate::hand::Hand;
+use crate::runs::{Run, State};
+use axum::http::StatusCode;
+use scenario::{Context, Sign};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use traffic::Program;
+
+/// Numbers that the meters tell apart.
+const NUMBERS: u32 = 4096;
+/// Parts that an agent knows.
+const PARTS: u32 = 4096;
+/// Meters look five times a second.
+const METERS_EVERY_NS: u64 = 200_000_000;
+/// A run that is stopped ends within this.
+const ENDS: Duration = Duration::from_secs(20);
+/// Until a run is ready, or has begun.
+const BEGINS: Duration = Duration::from_secs(30);
+/// All start so long after the last was told.
+const AHEAD: Duration = Duration::from_millis(20);
+/// Up to this rate frames leave by an engine that can be paused.
+const PAUSABLE_PPS: f64 = 100_000.0;
+/// Runs that an agent carries out at once, with room for captures.
+const RUNNING: usize = 14;
+
+/// The meters of one time, by ports.
+pub(crate) type Meters = Arc<BTreeMap<usize, Arc<Run>>>;
+
+/// Flows that were started together.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    pub run: Arc<Run>,
+    pub meters: Meters,
+    /// Stream s of its scenario has the number `s * of + slot`.
+    pub slot: u32,
+    pub of: u32,
+    /// The rate that it was started with.
+    pub pps: f64,
+    /// What several flows send together: how many of so many frames are each one's.
+    pub program: Option<Arc<Program>>,
+}
+
+impl Attempt {
+    /// In signatures, of the stream at this place of its scenario.
+    pub fn number(&self, place: usize) -> u64 {
+        place as u64 * u64::from(self.of) + u64::from(self.slot)
+    }
+
+    /// Of so many frames of the run those of the stream at this place, while it sends.
+    pub fn share(&self, place: usize, frames: u64) -> Option<u64> {
+        let all = self.program.as_ref()?.signed_among(frames);
+        all.into_iter().find(|(number, _)| *number as usize == place).map(|(_, frames)| frames)
+    }
+}
+
+/// Flows that are one run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gang {
+    /// Places of flows.
+    pub flows: Vec<usize>,
+    /// Since the counters were cleared.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Gang {
+    /// The run that goes on, if one does.
+    fn going(&self) -> Option<&Arc<Run>> {
+        self.attempts.last().map(|attempt| &attempt.run).filter(|run| !run.is_over())
+    }
+
+    pub fn transmit(&self) -> &'static str {
+        match self.attempts.last().map(|attempt| attempt.run.state()) {
+            Some(State::Paused) => "paused",
+            Some(state) if !state.is_over() => "started",
+            _ => "stopped",
+        }
+    }
+}
+
+/// What is configured, and what of it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Setup {
+    /// As it was sent.
+    pub value: Value,
+    pub config: Config,
+    pub gangs: Vec<Gang>,
+    pub meters: Meters,
+    /// Numbers that this time's meters know already.
+    next_slot: u32,
+    pub captures: BTreeMap<usize, Arc<Run>>,
+}
+
+impl Setup {
+    /// Of how many parts each gang is one, so that all numbers are known to the meters.
+    fn parts(&self) -> u32 {
+        let longest = self.config.gangs.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        (NUMBERS / u32::try_from(longest).unwrap_or(NUMBERS)).clamp(1, PARTS)
+    }
+
+    fn goes_on(&self) -> bool {
+        self.gangs.iter().any(|gang| gang.going().is_some())
+    }
+
+    /// The gangs of these flows, which must be whole.
+    fn gangs_of(&self, names: &[&str]) -> Result<Vec<usize>, Refused> {
+        if names.is_empty() {
+            return Ok((0..self.gangs.len()).collect());
+        }
+        let mut errors = Vec::new();
+        let mut wanted = Vec::new();
+        for name in names {
+            match self.config.flows.iter().position(|flow| flow.name == *name) {
+                Some(flow) => wanted.push(flow),
+                None => errors.push(format!("flow_names: there is no flow `{}`", report::units::printable(name))),
+            }
+        }
+        let mut gangs = Vec::new();
+        for (at, gang) in self.gangs.iter().enumerate() {
+            match gang.flows.iter().filter(|flow| wanted.contains(flow)).count() {
+                0 => {}
+                count if count == gang.flows.len() => gangs.push(at),
+                _ => errors.push(format!(
+                    "flow_names: of more than 8 flows those of one port are sent as one: name all {} flows of port `{}`, or none",
+                    gang.flows.len(),
+                    gang.flows.first().and_then(|flow| self.config.flows.get(*flow)).and_then(|flow| self.config.ports.get(flow.tx)).map_or("?", |port| port.name.as_str()),
+                )),
+            }
+        }
+        if errors.is_empty() { Ok(gangs) } else { Err(Refused::of(errors)) }
+    }
+
+    /// The ports of these names; all, where none is named.
+    pub fn ports_of(&self, names: &[&str]) -> Result<Vec<usize>, Refused> {
+        if names.is_empty() {
+            return Ok((0..self.config.ports.len()).collect());
+        }
+        let mut errors = Vec::new();
+        let mut ports = Vec::new();
+        for name in names {
+            match self.config.port(name) {
+                Some(port) => ports.push(port),
+                None => errors.push(format!("port_names: there is no port `{}`", report::units::printable(name))),
+            }
+        }
+        if errors.is_empty() { Ok(ports) } else { Err(Refused::of(errors)) }
+    }
+}
+
+/// What OTG's clients drive.
+#[derive(Debug, Clone)]
+pub(crate) struct Tester {
+    hand: Hand,
+    pub setup: Arc<Mutex<Setup>>,
+}
+
+impl Tester {
+    pub fn new(hand: Hand) -> Tester {
+        Tester { hand, setup: Arc::default() }
+    }
+
+    /// Replaces all.
+    pub async fn set_config(&self, value: Value) -> Result<Vec<String>, Refused> {
+        let (config, findings) = Config::read(&value);
+        let offences = findings.offences();
+        if !offences.is_empty() {
+            return Err(Refused::of(offences));
+        }
+        if config.gangs.len() + config.ports.len() > RUNNING {
+            let what = format!(
+                "{} ports, and flows of so many of them, are more than this server carries out at once ({RUNNING} senders and meters)",
+                config.ports.len()
+            );
+            return Err(Refused::one(what));
+        }
+        self.look_at_ports(&config).await?;
+        let mut setup = self.setup.lock().await;
+        self.clear(&mut setup).await;
+        let gangs = config.gangs.iter().map(|flows| Gang { flows: flows.clone(), attempts: Vec::new() }).collect();
+        *setup = Setup { value, config, gangs, ..Setup::default() };
+        Ok(findings.warnings())
+    }
+
+    /// Interfaces that are not there, or not granted, are told now.
+    async fn look_at_ports(&self, config: &Config) -> Result<(), Refused> {
+        let mut errors = Vec::new();
+        for (at, port) in config.ports.iter().enumerate() {
+            let asked = json!({"interfaces": [port.location], "diagnosis": false});
+            if let Err(fault) = self.hand.call("host", asked).await {
+                errors.push(format!("ports[{at}].location: {}", Refused::from(fault).errors.join(": ")));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
+    }
+
+    /// Ends all that goes on.
+    async fn clear(&self, setup: &mut Setup) {
+        let runs: Vec<Arc<Run>> = setup.gangs.iter().flat_map(|gang| gang.going().cloned()).collect();
+        self.stop_all(&runs).await;
+        let rest: Vec<Arc<Run>> = setup.meters.values().chain(setup.captures.values()).cloned().collect();
+        self.stop_all(&rest).await;
+        for run in setup.gangs.iter().flat_map(|gang| &gang.attempts).map(|attempt| &attempt.run) {
+            self.hand.forget(run).await;
+        }
+        for run in &rest {
+            self.hand.forget(run).await;
+        }
+        *setup = Setup::default();
+    }
+
+    async fn stop_all(&self, runs: &[Arc<Run>]) {
+        for run in runs.iter().filter(|run| !run.is_over()) {
+            let _ = self.hand.call("job.stop", json!({"run": run.name})).await;
+        }
+        for run in runs {
+            let _ = tokio::time::timeout(ENDS, run.await_over()).await;
+        }
+    }
+
+    pub async fn transmit(&self, state: &str, names: &[&str]) -> Result<(), Refused> {
+        let mut setup = self.setup.lock().await;
+        let gangs = setup.gangs_of(names)?;
+        match state {
+            "start" => {
+                let going: Vec<Arc<Run>> =
+                    gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
+                self.stop_all(&going).await;
+                for gang in &gangs {
+                    let Some(gang) = setup.gangs.get_mut(*gang) else { continue };
+                    for attempt in gang.attempts.drain(..) {
+                        self.hand.forget(&attempt.run).await;
+                    }
+                }
+                self.begin(&mut setup, &gangs).await
+            }
+            "stop" => {
+                let going: Vec<Arc<Run>> =
+                    gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
+                self.stop_all(&going).await;
+                Ok(())
+            }
+            "pause" => self.pause(&setup, &gangs).await,
+            "resume" => {
+                let mut anew = Vec::new();
+                for gang in gangs {
+                    match setup.gangs.get(gang).and_then(Gang::going).cloned() {
+                        Some(run) if run.state() == State::Paused => {
+                            self.hand.call("job.resume", json!({"run": run.name})).await?;
+                            let begun = run.await_until(|run| run.state() != State::Paused);
+                            let _ = tokio::time::timeout(BEGINS, begun).await;
+                        }
+                        Some(_) => {}
+                        None => anew.push(gang),
+                    }
+                }
+                self.begin(&mut setup, &anew).await
+            }
+            _ => Err(Refused::one("traffic.flow_transmit.state: must be start, stop, pause or resume")),
+        }
+    }
+
+    async fn pause(&self, setup: &Setup, gangs: &[usize]) -> Result<(), Refused> {
+        let mut errors = Vec::new();
+        for run in gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going()) {
+            // Before its first snapshot nothing can be done to a run.
+            let _ = tokio::time::timeout(BEGINS, run.await_until(|run| run.newest().0.is_some())).await;
+            if let Err(fault) = self.hand.call("job.pause", json!({"run": run.name})).await {
+                errors.extend(Refused::from(fault).errors);
+                continue;
+            }
+            let _ = tokio::time::timeout(BEGINS, run.await_until(|run| run.state() == State::Paused)).await;
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
+    }
+
+    /// Starts meters where nothing goes on, then the gangs, all at once.
+    async fn begin(&self, setup: &mut Setup, gangs: &[usize]) -> Result<(), Refused> {
+        if gangs.is_empty() {
+            return Ok(());
+        }
+        let parts = setup.parts();
+        let wanted = u32::try_from(gangs.len()).unwrap_or(u32::MAX);
+        let is_full = setup.next_slot.saturating_add(wanted) > parts;
+        if is_full && setup.goes_on() {
+            let what = format!("flows were started {parts} times while others went on: stop all flows once");
+            return Err(Refused::one(what));
+        }
+        if setup.meters.is_empty() || !setup.goes_on() || setup.meters.values().any(|run| run.is_over()) {
+            self.measure_anew(setup).await?;
+        }
+        let mut started: Vec<(usize, Attempt)> = Vec::new();
+        for gang in gangs {
+            match self.prepare(setup, *gang, parts).await {
+                Ok(attempt) => started.push((*gang, attempt)),
+                Err(refused) => {
+                    let runs: Vec<Arc<Run>> = started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
+                    self.abort_all(&runs).await;
+                    return Err(refused);
+                }
+            }
+        }
+        let runs: Vec<Arc<Run>> = started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
+        self.go(&runs).await?;
+        for (gang, attempt) in started {
+            if let Some(gang) = setup.gangs.get_mut(gang) {
+                gang.attempts.push(attempt);
+            }
+        }
+        Ok(())
+    }
+
+    async fn abort_all(&self, runs: &[Arc<Run>]) {
+        for run in runs {
+            let _ = self.hand.call("job.abort", json!({"run": run.name})).await;
+        }
+        for run in runs {
+            let _ = tokio::time::timeout(ENDS, run.await_over()).await;
+            self.hand.forget(run).await;
+        }
+    }
+
+    /// All are ready, and begin at one time.
+    async fn go(&self, runs: &[Arc<Run>]) -> Result<(), Refused> {
+        for run in runs {
+            let ready = run.await_until(|run| run.state() == State::Ready);
+            let in_time = tokio::time::timeout(BEGINS, ready).await.is_ok();
+            if run.is_over() || !in_time {
+                let refused = match run.error() {
+                    Some(fault) => Refused::from(fault),
+                    None => internal(format!("{} was not ready within {} s", run.name, BEGINS.as_secs())),
+                };
+                self.abort_all(runs).await;
+                return Err(refused);
+            }
+        }
+        let at = clocks::now(clocks::Clock::Tai) + AHEAD.as_nanos() as u64;
+        for run in runs {
+            if let Err(fault) = self.hand.call("job.go", json!({"run": run.name, "start_at": at})).await {
+                self.abort_all(runs).await;
+                return Err(fault.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A meter at each port.
+    async fn measure_anew(&self, setup: &mut Setup) -> Result<(), Refused> {
+        let old: Vec<Arc<Run>> = setup.meters.values().cloned().collect();
+        self.stop_all(&old).await;
+        // What they counted may be told of flows that were stopped.
+        let is_needed = |run: &Arc<Run>| {
+            let attempts = setup.gangs.iter().flat_map(|gang| &gang.attempts);
+            attempts.into_iter().any(|attempt| attempt.meters.values().any(|meter| Arc::ptr_eq(meter, run)))
+        };
+        for run in old.iter().filter(|run| !is_needed(run)) {
+            self.hand.forget(run).await;
+        }
+        setup.meters = Meters::default();
+        setup.next_slot = 0;
+        let mut meters = BTreeMap::new();
+        for (at, port) in setup.config.ports.iter().enumerate() {
+            let job = json!({"kind": "measure", "on": port.location, "streams": NUMBERS});
+            let params = json!({
+                "job": job, "closely": true, "snapshots_every_ns": METERS_EVERY_NS, "among": {"beside": true},
+            });
+            let begun = self.begin_meter(params).await;
+            match begun {
+                Ok(run) => drop(meters.insert(at, run)),
+                Err(refused) => {
+                    let runs: Vec<Arc<Run>> = meters.values().cloned().collect();
+                    self.abort_all(&runs).await;
+                    let errors =
+                        refused.errors.iter().map(|text| format!("ports[{at}] ({}): {text}", port.name)).collect();
+                    return Err(Refused { status: refused.status, errors });
+                }
+            }
+        }
+        setup.meters = Arc::new(meters);
+        Ok(())
+    }
+
+    /// Starts a run that looks on, and waits until it does.
+    async fn begin_meter(&self, params: Value) -> Result<Arc<Run>, Refused> {
+        let run = self.hand.start(params).await?;
+        let _ = tokio::time::timeout(BEGINS, run.await_until(Run::has_begun)).await;
+        if let Some(fault) = run.error() {
+            self.hand.forget(&run).await;
+            return Err(fault.into());
+        }
+        Ok(run)
+    }
+
+    /// A run for a gang, which is held.
+    async fn prepare(&self, setup: &mut Setup, gang: usize, parts: u32) -> Result<Attempt, Refused> {
+        let flows: Vec<_> = setup
+            .gangs
+            .get(gang)
+            .into_iter()
+            .flat_map(|gang| &gang.flows)
+            .filter_map(|flow| setup.config.flows.get(*flow))
+            .collect();
+        let port = flows.first().and_then(|flow| setup.config.ports.get(flow.tx));
+        let port = port.ok_or_else(|| internal("a gang without flows"))?;
+        let streams: Vec<&Value> = flows.iter().map(|flow| &flow.stream).collect();
+        let pps: f64 = flows.iter().map(|flow| flow.pps).sum();
+        let text = json!({ "streams": streams }).to_string();
+        let program = if streams.len() > 1 && pps < f64::MAX { compiled(&text) } else { None };
+        let content = self.hand.content("flows.yaml", text.as_bytes()).await?;
+        let mut job = json!({
+            "kind": "send",
+            "what": "flows.yaml",
+            "links": [{"on": port.location}],
+        });
+        if pps <= PAUSABLE_PPS {
+            job["engine"] = "packet".into();
+        }
+        let slot = setup.next_slot;
+        setup.next_slot += 1;
+        let params = json!({
+            "job": job,
+            "contents": {"flows.yaml": content["content"]},
+            "among": {"hold": true, "measured": true, "beside": true, "part": [slot, parts]},
+        });
+        let run = self.hand.start(params).await?;
+        Ok(Attempt { run, meters: Arc::clone(&setup.meters), slot, of: parts, pps, program })
+    }
+
+    pub async fn capture(&self, state: &str, names: &[&str]) -> Result<(), Refused> {
+        let mut setup = self.setup.lock().await;
+        let ports = setup.ports_of(names)?;
+        let ports: Vec<usize> = match names.is_empty() {
+            true => ports.into_iter().filter(|port| capture_of(&setup, *port).is_some()).collect(),
+            false => ports,
+        };
+        for at in ports {
+            match state {
+                "start" => {
+                    let Some(capture) = capture_of(&setup, at) else {
+                        let name = setup.config.ports.get(at).map_or("?", |port| port.name.as_str());
+                        return Err(Refused::one(format!("port_names: no `captures` of the configuration names `{name}`")));
+                    };
+                    if let Some(old) = setup.captures.remove(&at) {
+                        self.stop_all(std::slice::from_ref(&old)).await;
+                        self.hand.forget(&old).await;
+                    }
+                    let Some(port) = setup.config.ports.get(at) else { continue };
+                    let mut file = json!({"file": "captured.pcapng"});
+                    if let Some(snap) = capture.snap {
+                        file["snap"] = snap.into();
+                    }
+                    // By a packet socket, beside the meter that counts.
+                    let job = json!({"kind": "measure", "on": port.location, "how": "packet", "capture": file});
+                    let params = json!({"job": job, "among": {"beside": true}});
+                    let run = self.begin_meter(params).await?;
+                    setup.captures.insert(at, run);
+                }
+                "stop" => {
+                    if let Some(run) = setup.captures.get(&at) {
+                        self.stop_all(std::slice::from_ref(run)).await;
+                    }
+                }
+                _ => return Err(Refused::one("port.capture.state: must be start or stop")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a capture, which this ends.
+    pub async fn captured(&self, name: &str) -> Result<Vec<u8>, Refused> {
+        let setup = self.setup.lock().await;
+        let port = setup.ports_of(&[name])?;
+        let port = port.first().copied().unwrap_or(usize::MAX);
+        let capture = capture_of(&setup, port)
+            .ok_or_else(|| Refused::one(format!("port_name: no `captures` of the configuration names `{name}`")))?;
+        let run = setup.captures.get(&port).cloned();
+        let run = run.ok_or_else(|| Refused::one(format!("port_name: nothing was captured at `{name}`: start it first")))?;
+        self.stop_all(std::slice::from_ref(&run)).await;
+        if let Some(fault) = run.error() {
+            return Err(fault.into());
+        }
+        let bytes = self.hand.file(&run.name, "captured.pcapng").await?;
+        super::captured::with_fcs(&bytes, capture.pcapng).map_err(internal)
+    }
+
+    /// Ports whose capture goes on.
+    pub fn capturing(setup: &Setup, port: usize) -> bool {
+        setup.captures.get(&port).is_some_and(|run| !run.is_over())
+    }
+
+    /// Changes rates and sizes of flows.
+    pub async fn update(&self, changes: Vec<Change>) -> Result<Vec<String>, Refused> {
+        let mut value = self.setup.lock().await.value.clone();
+        let mut errors = Vec::new();
+        let mut sized = Vec::new();
+        for (name, parts) in &changes {
+            let mut flows = value["flows"].as_array_mut().into_iter().flatten();
+            let Some(flow) = flows.find(|flow| flow["name"] == name.as_str()) else {
+                errors.push(format!("flows.flows: there is no flow `{}`", report::units::printable(name)));
+                continue;
+            };
+            for (property, new) in parts {
+                flow[property] = new.clone();
+                if property == "size" {
+                    sized.push(name.clone());
+                }
+            }
+        }
+        let (config, findings) = Config::read(&value);
+        errors.extend(findings.offences());
+        let mut setup = self.setup.lock().await;
+        let goes_on = |name: &String| {
+            let mut gangs = setup.gangs.iter().filter(|gang| gang.going().is_some());
+            gangs.any(|gang| gang.flows.iter().any(|at| setup.config.flows.get(*at).is_some_and(|flow| flow.name == *name)))
+        };
+        if let Some(name) = sized.iter().find(|name| goes_on(name)) {
+            errors.push(format!("flows.flows: the size of `{name}` cannot be changed while it is sent: stop it first"));
+        }
+        if !errors.is_empty() {
+            return Err(Refused::of(errors));
+        }
+        (setup.value, setup.config) = (value, config);
+        drop(setup);
+        let names: Vec<String> = changes.into_iter().map(|(name, _)| name).collect();
+        self.new_rates(&names).await?;
+        Ok(findings.warnings())
+    }
+
+    /// Adds to the lists of the configuration.
+    pub async fn append(&self, more: Vec<(&str, Value)>) -> Result<Vec<String>, Refused> {
+        let mut value = self.quiet_value().await?;
+        for (list, item) in more {
+            match value[list].as_array_mut() {
+                Some(items) => items.push(item),
+                None => value[list] = json!([item]),
+            }
+        }
+        self.set_config(value).await
+    }
+
+    /// Takes flows out of the configuration.
+    pub async fn delete(&self, names: &[String]) -> Result<Vec<String>, Refused> {
+        let mut value = self.quiet_value().await?;
+        let there = |name: &String, value: &Value| {
+            value["flows"].as_array().into_iter().flatten().any(|flow| flow["name"] == name.as_str())
+        };
+        let errors: Vec<String> = names
+            .iter()
+            .filter(|name| !there(name, &value))
+            .map(|name| format!("config_delete_list: there is no flow `{}`", report::units::printable(name)))
+            .collect();
+        if !errors.is_empty() {
+            return Err(Refused::of(errors));
+        }
+        if let Some(flows) = value["flows"].as_array_mut() {
+            flows.retain(|flow| !names.iter().any(|name| flow["name"] == name.as_str()));
+        }
+        self.set_config(value).await
+    }
+
+    /// The configuration, where nothing of it is sent.
+    async fn quiet_value(&self) -> Result<Value, Refused> {
+        let setup = self.setup.lock().await;
+        if setup.goes_on() {
+            return Err(Refused::one("flows are sent: stop them before the configuration gets others"));
+        }
+        Ok(if setup.value.is_null() { json!({}) } else { setup.value.clone() })
+    }
+
+    /// Changes rates of flows that go on.
+    pub async fn new_rates(&self, names: &[String]) -> Result<(), Refused> {
+        let setup = self.setup.lock().await;
+        let mut errors = Vec::new();
+        for gang in &setup.gangs {
+            let Some(run) = gang.going() else { continue };
+            let named: Vec<_> = gang
+                .flows
+                .iter()
+                .filter_map(|flow| setup.config.flows.get(*flow))
+                .filter(|flow| names.contains(&flow.name))
+                .collect();
+            match named[..] {
+                [] => {}
+                [flow] if gang.flows.len() == 1 => {
+                    let first = gang.attempts.last().map_or(flow.pps, |attempt| attempt.pps);
+                    let percent = (flow.pps / first * 100.0).round();
+                    let asked = json!({"run": run.name, "percent": percent as u64});
+                    if let Err(fault) = self.hand.call("job.rate", asked).await {
+                        errors.extend(Refused::from(fault).errors);
+                    }
+                }
+                _ => errors.push("of more than 8 flows those of one port are sent as one: stop them, then change their rates".to_owned()),
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
+    }
+}
+
+fn compiled(text: &str) -> Option<Arc<Program>> {
+    let context = Context { sign: Sign::WhereRoom, ..Context::default() };
+    Some(Arc::new(scenario::parse(text, "flows").ok()?.compile(&context).ok()?.program))
+}
+
+/// What is added to a list of the configuration, or changed in a flow.
+pub(crate) type Change = (String, Vec<(String, Value)>);
+
+fn capture_of(setup: &Setup, port: usize) -> Option<Capture> {
+    setup.config.ports.get(port)?.capture.clone()
+}
+
+fn internal(what: impl Into<String>) -> Refused {
+    Refused { status: StatusCode::INTERNAL_SERVER_ERROR, errors: vec![what.into()] }
+}
