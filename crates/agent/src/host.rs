@@ -87,6 +87,7 @@ fn told(interface: &Interface, grants: &Grants) -> Value {
     let mut told = json!({
         "name": interface.name,
         "up": interface.up,
+        "running": interface.running,
         "mtu": interface.mtu,
         "granted": grants.has_interface(&interface.name),
     });

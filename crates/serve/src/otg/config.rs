@@ -201,14 +201,42 @@ impl Config {
             of.wrong(&format!("at most {FLOWS} flows"));
             return;
         }
-        let mut names = BTreeSet::new();
+        let (mut names, mut whole) = (BTreeSet::new(), Vec::new());
         for flow in flows {
             let name = flow.get("name").name();
             if let Some(name) = name.filter(|name| !names.insert((*name).to_owned())) {
                 flow.get("name").wrong(&format!("there are two flows `{}`", report::units::printable(name)));
             }
             let read = self.read_flow(&flow, name.unwrap_or_default());
-            self.flows.extend(read);
+            let Some(read) = read else { continue };
+            whole.push(flow);
+            self.flows.push(read);
+        }
+        self.sign(&whole);
+    }
+
+    /// Can the flows be sent as they are said, and which of them have room for signatures? Looked at together, because that is quicker, and each by
+    /// itself where something is wrong.
+    fn sign(&mut self, at: &[At<'_>]) {
+        for (flows, at) in self.flows.chunks_mut(STREAMS).zip(at.chunks(STREAMS)) {
+            let streams: Vec<&Value> = flows.iter().map(|flow| &flow.stream).collect();
+            let unsigned = match room(&streams) {
+                Ok(unsigned) => unsigned,
+                Err(_) => {
+                    for (flow, at) in flows.iter().zip(at) {
+                        if let Err(error) = room(&[&flow.stream]) {
+                            at.wrong(&plain(&error.to_string()));
+                        }
+                    }
+                    continue;
+                }
+            };
+            for (flow, at) in flows.iter_mut().zip(at).filter(|(flow, _)| unsigned.contains(&flow.name)) {
+                flow.signed = false;
+                if flow.metrics.enable {
+                    at.get("size").warn(NO_ROOM);
+                }
+            }
         }
     }
 
@@ -231,10 +259,8 @@ impl Config {
         if !stream.contains_key("burst") {
             stream.insert("rate".to_owned(), pps.text.clone().into());
         }
-        let mut read =
-            Flow { name: name.to_owned(), tx, rx, stream: Value::Object(stream), metrics, pps: pps.pps, signed: true, size: size.fixed };
-        read.signed = signs(flow, &read)?;
-        Some(read)
+        let stream = Value::Object(stream);
+        Some(Flow { name: name.to_owned(), tx, rx, stream, metrics, pps: pps.pps, signed: true, size: size.fixed })
     }
 
     fn ends(&self, of: &At<'_>) -> Option<(usize, Vec<usize>)> {
@@ -573,26 +599,14 @@ fn metrics(of: &At<'_>) -> Metrics {
     }
 }
 
-/// Can it be sent as it is said, and is there room for signatures?
-fn signs(at: &At<'_>, flow: &Flow) -> Option<bool> {
-    let text = json!({"streams": [flow.stream]}).to_string();
+const NO_ROOM: &str = "these frames have no room for a signature of 18 bytes: what of this flow arrives is not counted, and neither are loss and latency";
+
+/// The names of those streams whose frames have no room for a signature.
+fn room(streams: &[&Value]) -> Result<BTreeSet<String>, scenario::ScenarioError> {
+    let text = json!({ "streams": streams }).to_string();
     let context = Context { sign: Sign::WhereRoom, link_bits_per_second: Some(1_000_000_000), ..Context::default() };
-    let made = scenario::parse(&text, &flow.name).and_then(|scenario| scenario.compile(&context));
-    match made {
-        Err(error) => {
-            at.wrong(&plain(&error.to_string()));
-            None
-        }
-        Ok(made) if made.unsigned.is_empty() => Some(true),
-        Ok(_) => {
-            if flow.metrics.enable {
-                at.get("size").warn(
-                    "these frames have no room for a signature of 18 bytes: what of this flow arrives is not told, and no loss and latency",
-                );
-            }
-            Some(false)
-        }
-    }
+    let made = scenario::parse(&text, "flows")?.compile(&context)?;
+    Ok(made.unsigned.into_iter().collect())
 }
 
 /// An error of a scenario without the place in a file that nobody wrote.

@@ -134,24 +134,34 @@ impl Received {
     }
 }
 
+/// What the runs of several flows sent of each, looked at once for one answer.
+#[derive(Default)]
+struct Sent(HashMap<String, HashMap<u64, u64>>);
+
+impl Sent {
+    fn of(&mut self, attempt: &Attempt, place: usize) -> Option<u64> {
+        let all = self.0.entry(attempt.run.name.clone()).or_insert_with(|| match attempt.run.report() {
+            Some(report) => {
+                let signed = report["result"]["tx"]["signed"].as_array();
+                let row = |row: &Value| Some((count(row, "number"), row.get("frames")?.as_u64()?));
+                signed.into_iter().flatten().filter_map(row).collect()
+            }
+            None => {
+                let all = counted(&attempt.run, "tx").unwrap_or_default();
+                attempt.shares(all.frames)
+            }
+        });
+        all.get(&attempt.number(place)).copied()
+    }
+}
+
 /// What a run sent of the stream at this place of its scenario; `None`: that is not known yet.
-fn sent(attempt: &Attempt, place: usize, alone: bool, flow: &Flow) -> Option<Sum> {
+fn sent(attempt: &Attempt, place: usize, alone: bool, flow: &Flow, known: &mut Sent) -> Option<Sum> {
     let run = &attempt.run;
     if alone {
         return Some(counted(run, "tx").unwrap_or_default());
     }
-    let frames = match run.report() {
-        Some(report) => {
-            let number = attempt.number(place);
-            let signed = report["result"]["tx"]["signed"].as_array().cloned().unwrap_or_default();
-            let row = signed.into_iter().find(|row| count(row, "number") == number)?;
-            row.get("frames").and_then(Value::as_u64)?
-        }
-        None => {
-            let all = counted(run, "tx").unwrap_or_default();
-            attempt.share(place, all.frames)?
-        }
-    };
+    let frames = known.of(attempt, place)?;
     let size = flow.size.unwrap_or(0);
     let all = counted(run, "tx").unwrap_or_default();
     // Of each stream the same share of what the run sends, but for what begins and ends meanwhile.
@@ -194,7 +204,7 @@ pub(crate) fn ports(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
         let mut put = |name: &str, value: Value| drop(row.insert(name.to_owned(), value));
         put("name", port.name.clone().into());
         put("location", port.location.clone().into());
-        if let Some(up) = is_up(&port.location) {
+        if let Some(up) = setup.links.get(&at).copied() {
             put("link", if up { "up" } else { "down" }.into());
         }
         put("capture", if Tester::capturing(setup, at) { "started" } else { "stopped" }.into());
@@ -219,23 +229,16 @@ fn sends_at(setup: &Setup, gang: &Gang, port: usize) -> bool {
     gang.flows.first().and_then(|flow| setup.config.flows.get(*flow)).is_some_and(|flow| flow.tx == port)
 }
 
-/// Whether an interface of this namespace is up; of others nobody here knows.
-fn is_up(location: &str) -> Option<bool> {
-    let safe = !location.contains(['/', '@', '.']) || location == "lo";
-    let state = safe.then(|| std::fs::read_to_string(format!("/sys/class/net/{location}/operstate")))?.ok()?;
-    Some(matches!(state.trim(), "up" | "unknown"))
-}
-
 /// A row for each flow that has metrics.
 pub(crate) fn flows(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
     let wants = wanted(names);
-    let mut meters = Meters::default();
+    let (mut meters, mut known) = (Meters::default(), Sent::default());
     let mut rows: BTreeMap<usize, Value> = BTreeMap::new();
     for gang in &setup.gangs {
         for (place, at) in gang.flows.iter().enumerate() {
             let Some(flow) = setup.config.flows.get(*at) else { continue };
             if flow.metrics.enable && wants(&flow.name) {
-                let mut row = row(setup, gang, place, flow, &mut meters);
+                let mut row = row(setup, gang, place, flow, (&mut meters, &mut known));
                 columns(&mut row, asked);
                 rows.insert(*at, Value::Object(row));
             }
@@ -244,13 +247,13 @@ pub(crate) fn flows(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
     json!({"choice": "flow_metrics", "flow_metrics": rows.into_values().collect::<Vec<_>>()})
 }
 
-fn row(setup: &Setup, gang: &Gang, place: usize, flow: &Flow, meters: &mut Meters) -> Map<String, Value> {
+fn row(setup: &Setup, gang: &Gang, place: usize, flow: &Flow, (meters, known): (&mut Meters, &mut Sent)) -> Map<String, Value> {
     let name = |port: usize| setup.config.ports.get(port).map_or("", |port| port.name.as_str());
     let alone = gang.flows.len() == 1;
     let mut tx = Some(Sum::default());
     let mut rx = Received::default();
     for attempt in &gang.attempts {
-        tx = tx.zip(sent(attempt, place, alone, flow)).map(|(all, more)| Sum {
+        tx = tx.zip(sent(attempt, place, alone, flow, known)).map(|(all, more)| Sum {
             frames: all.frames + more.frames,
             bytes: all.bytes + more.bytes,
             rate: more.rate,

@@ -230,6 +230,9 @@ async fn get_metrics(State(tester): State<Tester>, bytes: Bytes) -> Answer {
             (of.get("port_names").texts(), of.get("column_names").texts())
         }
     };
+    if choice == "port" {
+        tester.look_at_links().await;
+    }
     let setup = tester.setup.lock().await;
     for name in &names {
         let known = match choice {

@@ -15,9 +15,9 @@ use crate::runs::{Run, State};
 use axum::http::StatusCode;
 use scenario::{Context, Sign};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use traffic::Program;
 
@@ -32,7 +32,9 @@ const ENDS: Duration = Duration::from_secs(20);
 /// Until a run is ready, or has begun.
 const BEGINS: Duration = Duration::from_secs(30);
 /// All start so long after the last was told.
-const AHEAD: Duration = Duration::from_millis(20);
+const AHEAD: Duration = Duration::from_millis(50);
+/// Links are looked at so often at most.
+const LOOKS: Duration = Duration::from_secs(1);
 /// Up to this rate frames leave by an engine that can be paused.
 const PAUSABLE_PPS: f64 = 100_000.0;
 /// Runs that an agent carries out at once, with room for captures.
@@ -61,10 +63,10 @@ impl Attempt {
         place as u64 * u64::from(self.of) + u64::from(self.slot)
     }
 
-    /// Of so many frames of the run those of the stream at this place, while it sends.
-    pub fn share(&self, place: usize, frames: u64) -> Option<u64> {
-        let all = self.program.as_ref()?.signed_among(frames);
-        all.into_iter().find(|(number, _)| *number as usize == place).map(|(_, frames)| frames)
+    /// Of so many frames of the run those of each of its streams, by the streams' numbers.
+    pub fn shares(&self, frames: u64) -> HashMap<u64, u64> {
+        let all = self.program.iter().flat_map(|program| program.signed_among(frames));
+        all.map(|(place, frames)| (self.number(place as usize), frames)).collect()
     }
 }
 
@@ -103,6 +105,9 @@ pub(crate) struct Setup {
     /// Numbers that this time's meters know already.
     next_slot: u32,
     pub captures: BTreeMap<usize, Arc<Run>>,
+    /// Of each port whether it was up when it was looked at last.
+    pub links: BTreeMap<usize, bool>,
+    looked: Option<Instant>,
 }
 
 impl Setup {
@@ -354,6 +359,15 @@ impl Tester {
                 return Err(fault.into());
             }
         }
+        // What goes wrong at the start is an error of the start.
+        for run in runs {
+            let begun = run.await_until(|run| run.newest().0.is_some());
+            let _ = tokio::time::timeout(BEGINS, begun).await;
+            if let Some(fault) = run.error() {
+                self.abort_all(runs).await;
+                return Err(fault.into());
+            }
+        }
         Ok(())
     }
 
@@ -494,6 +508,27 @@ impl Tester {
         }
         let bytes = self.hand.file(&run.name, "captured.pcapng").await?;
         super::captured::with_fcs(&bytes, capture.pcapng).map_err(internal)
+    }
+
+    /// Looks whether the ports are up, if nobody did within the last second.
+    pub async fn look_at_links(&self) {
+        let mut setup = self.setup.lock().await;
+        if setup.looked.is_some_and(|at| at.elapsed() < LOOKS) || setup.config.ports.is_empty() {
+            return;
+        }
+        setup.looked = Some(Instant::now());
+        let names: Vec<&str> = setup.config.ports.iter().map(|port| port.location.as_str()).collect();
+        let asked = json!({"interfaces": names, "diagnosis": false});
+        let Ok(host) = self.hand.call("host", asked).await else {
+            setup.links.clear();
+            return;
+        };
+        let told = host["named"].as_array().cloned().unwrap_or_default();
+        setup.links = told
+            .iter()
+            .enumerate()
+            .filter_map(|(at, interface)| Some((at, interface.get("running")?.as_bool()?)))
+            .collect();
     }
 
     /// Ports whose capture goes on.
