@@ -132,6 +132,8 @@ pub(crate) struct Run {
     /// Counts what is new.
     news: watch::Sender<u64>,
     over_at: AtomicU64,
+    /// When its streams were looked at last.
+    looked_at: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -171,6 +173,7 @@ impl Run {
             inside: Mutex::new(inside),
             news: watch::Sender::new(0),
             over_at: AtomicU64::new(0),
+            looked_at: AtomicU64::new(0),
         }
     }
 
@@ -196,6 +199,7 @@ impl Run {
             let anew = inside.newest.as_ref().is_none_or(|newest| looked(newest) != looked(&snapshot) || looked(newest) == 0);
             let newest = inside.newest.replace(Arc::new(snapshot));
             if anew {
+                self.looked_at.store(clocks::monotonic(), Relaxed);
                 inside.before = newest;
             }
             if inside.history.len() == HISTORY {
@@ -233,6 +237,16 @@ impl Run {
                 inside.error = Some(fault);
             }
         });
+    }
+
+    /// When it was over, by the monotonic clock.
+    pub fn over_at(&self) -> u64 {
+        self.over_at.load(Relaxed)
+    }
+
+    /// When a look at its streams was told last, by the monotonic clock.
+    pub fn looked_at(&self) -> u64 {
+        self.looked_at.load(Relaxed)
     }
 
     pub fn state(&self) -> State {

@@ -35,6 +35,10 @@ const BEGINS: Duration = Duration::from_secs(30);
 const AHEAD: Duration = Duration::from_millis(50);
 /// Links are looked at so often at most.
 const LOOKS: Duration = Duration::from_secs(1);
+/// A look at the meters that was told so long after the end has seen all frames.
+const ON_ITS_WAY_NS: u64 = 250_000_000;
+/// Such a look comes within this, unless the meters are gone.
+const SETTLES: Duration = Duration::from_secs(4);
 /// Up to this rate frames leave by an engine that can be paused.
 const PAUSABLE_PPS: f64 = 100_000.0;
 /// Runs that an agent carries out at once, with room for captures.
@@ -63,6 +67,14 @@ impl Attempt {
         place as u64 * u64::from(self.of) + u64::from(self.slot)
     }
 
+    /// Is it over, and have the meters been looked at since? What was sent last is counted by then.
+    pub fn is_settled(&self) -> bool {
+        let over = self.run.over_at();
+        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_at() > over + ON_ITS_WAY_NS;
+        self.run.is_over()
+            && (self.meters.values().all(seen) || clocks::monotonic() > over.saturating_add(SETTLES.as_nanos() as u64))
+    }
+
     /// Of so many frames of the run those of each of its streams, by the streams' numbers.
     pub fn shares(&self, frames: u64) -> HashMap<u64, u64> {
         let all = self.program.iter().flat_map(|program| program.signed_among(frames));
@@ -88,7 +100,8 @@ impl Gang {
     pub fn transmit(&self) -> &'static str {
         match self.attempts.last().map(|attempt| attempt.run.state()) {
             Some(State::Paused) => "paused",
-            Some(state) if !state.is_over() => "started",
+            // So that who reads `stopped` reads all that arrived.
+            Some(_) if self.attempts.last().is_some_and(|attempt| !attempt.is_settled()) => "started",
             _ => "stopped",
         }
     }
@@ -255,7 +268,16 @@ impl Tester {
             "stop" => {
                 let going: Vec<Arc<Run>> =
                     gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
+
                 self.stop_all(&going).await;
+                let until = Instant::now() + SETTLES;
+                let settled = |setup: &Setup| {
+                    let mut last = gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.attempts.last());
+                    last.all(Attempt::is_settled)
+                };
+                while !settled(&setup) && Instant::now() < until {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
                 Ok(())
             }
             "pause" => self.pause(&setup, &gangs).await,
