@@ -68,6 +68,7 @@ mod search;
 mod search_between;
 mod search_flows;
 mod search_forms;
+mod serve;
 mod sinks;
 mod stamp_reflector;
 mod stamps;
