@@ -436,8 +436,13 @@ impl Agent {
         let number = self.next_run;
         let name = format!("r{number}");
         let every = Some(asked.snapshots_every_ns).filter(|every| *every > 0).map(Duration::from_nanos);
-        let prepared =
-            prepare::prepare(asked, &name, (&self.grants, &mut self.contents, self.folder.path()), &mut self.shared, &going)?;
+        let prepared = prepare::prepare(
+            asked,
+            &name,
+            (&self.grants, &mut self.contents, self.folder.path()),
+            &mut self.shared,
+            &going,
+        )?;
         self.next_run += 1;
         let started =
             JobStarted { run: name.clone(), job: prepared.told.clone(), interfaces: prepared.used.clone() };
@@ -538,8 +543,14 @@ mod tests {
                 let folder = tempfile::tempdir().expect("a folder");
                 let nowhere = folder.path();
                 let mut contents = Contents::new(nowhere, 0);
-                prepare::prepare(request.params()?, "r1", (&Grants::default(), &mut contents, nowhere), &[])
-                    .map(drop)
+                prepare::prepare(
+                    request.params()?,
+                    "r1",
+                    (&Grants::default(), &mut contents, nowhere),
+                    &mut prepare::Shared::new(),
+                    &[],
+                )
+                .map(drop)
             }
             "job.pause" | "job.resume" | "job.stop" | "job.abort" | "job.wait" | "job.files"
             | "job.forget" => request.params::<OfRun>().map(drop),

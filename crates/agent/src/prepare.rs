@@ -11,8 +11,8 @@ use snapshot::Board;
 use spec::{BadFile, Consent, File, Job};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use traffic::Rate;
 
 /// The shortest time between two snapshots.

@@ -17,10 +17,10 @@ pub mod job;
 pub mod lab;
 mod mistyped;
 pub mod nats;
-pub mod serve;
 pub mod plugin;
 pub mod search;
 pub mod search_between;
+pub mod serve;
 
 use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;

@@ -1,6 +1,5 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
-use clocks::Clock;
 use crate::error::MeterError;
 use crate::frames::Reader;
 use crate::hardware::{Following, Hardware, Stamps};
@@ -12,6 +11,7 @@ use crate::socket::{Socket, SocketError};
 use crate::tracker::{Tracker, Wanted};
 use bpf::attach::{self, WhyNot};
 use bpf::{Hook, Link, ProgramError, zeroed};
+use clocks::Clock;
 use port::interface::Interface;
 use port::packet::Target;
 use port::rx::RxError;

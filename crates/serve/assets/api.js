@@ -73,7 +73,7 @@ const LONGEST_WAIT_MS = 15_000;
 // A line without an end is nothing of ours.
 const MOST_PENDING = 64 << 20;
 // A hidden page gives its connection back: browsers have six for each host.
-const HIDDEN_MS = 20_000;
+const HIDDEN_MS = 5_000;
 
 // Server-Sent Events by `fetch`, because EventSource cannot send a token. `on(name, data)` gets events, `state(text, alive)` what the
 // connection does; `gone(status)` says that there is nothing (more) to listen to.

@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { commandOf, settings } from "./command.js";
+import { trend } from "./drawing.js";
 import { make, table, fill } from "./dom.js";
 import { bitRate, count, frameRate, percent, time } from "./units.js";
 
@@ -28,30 +29,6 @@ const change = (value, first) => {
   if (!first) return "";
   const by = (value - first) / first;
   return `${by > 0 ? "+" : "−"}${percent(Math.abs(by))}`;
-};
-
-// Of several runs how one figure went from run to run, in the order of their starts.
-const TREND = { width: 720, height: 180, left: 90, right: 20, top: 12, bottom: 26 };
-const drawing = (name, attributes, text) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
-const trend = (ids, values, name, tell) => {
-  const { width, height, left, right, top, bottom } = TREND, base = height - bottom;
-  const known = values.filter((value) => value !== null), most = Math.max(...known, 0) * 1.08 || 1;
-  const x = (n) => left + (n / Math.max(1, ids.length - 1)) * (width - left - right), y = (v) => base - (v / most) * (base - top);
-  const told = ids.map((id, n) => `${id} ${values[n] === null ? "-" : tell(values[n])}`).join(", ");
-  const svg = drawing("svg", { class: "trend", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${name}: ${told}` });
-  for (const share of [0, 0.5, 1]) {
-    const v = (most / 1.08) * share;
-    svg.append(drawing("line", { x1: left, x2: width - right, y1: y(v), y2: y(v) }), drawing("text", { x: left - 8, y: y(v) + 4, class: "end" }, tell(v)));
-  }
-  const points = ids.flatMap((_, n) => (values[n] === null ? [] : [[x(n), y(values[n])]]));
-  svg.append(drawing("polyline", { points: points.map((point) => point.join(",")).join(" ") }), ...points.map(([cx, cy]) => drawing("circle", { cx, cy, r: 4 })));
-  ids.forEach((id, n) => svg.append(drawing("text", { x: x(n), y: height - 8, class: "mid" }, id)));
-  return svg;
 };
 
 export class CompareView {

@@ -74,9 +74,12 @@ const ownRows = (kind, job, rows) => {
 
 const shown = (value) => (value === undefined || value === null ? "" : Array.isArray(value) && value.every((v) => typeof v !== "object") ? value.join("\n") : typeof value === "object" ? JSON.stringify(value) : String(value));
 
+// Files that this page has sent, by their names in jobs: a run's job can be used again.
+const contents = {};
+
 export class FormView {
   constructor(place, { speak, open, like }) {
-    Object.assign(this, { place, speak, open, contents: {}, fields: new Map(), kindsOf: new Map(), manners: new Map() });
+    Object.assign(this, { place, speak, open, fields: new Map(), kindsOf: new Map(), manners: new Map() });
     this.job = structuredClone(RECIPES[0][1]);
     this.build();
     this.load(like);
@@ -135,18 +138,20 @@ export class FormView {
       interfaces: make("datalist", { id: "interfaces" }),
     });
     const drop = make("label", { class: "drop", for: "capture" }, "Drop a capture here, or choose one: ", parts.file);
-    for (const name of ["dragover", "drop", "dragleave"]) {
-      drop.addEventListener(name, (event) => {
-        event.preventDefault();
-        drop.classList.toggle("over", name === "dragover");
-        if (name === "drop") this.take(event.dataTransfer.files);
-      });
-    }
     const form = make("form", { id: "job-form", novalidate: true, submit: (event) => (event.preventDefault(), this.start()) },
       make("div", { class: "fields" }, make("div", { class: "field" }, make("label", { for: "recipe" }, "Recipe"), parts.recipe), make("div", { class: "field" }, make("label", { for: "kind" }, "Kind of job"), parts.kind)),
       parts.about, drop, parts.taken, parts.where, parts.main, parts.rest,
       make("details", {}, make("summary", {}, "The job as JSON, to be edited"), make("label", { for: "job-text", class: "unseen" }, "The job as JSON"), parts.text),
       make("h2", {}, "The same as a command line"), parts.command, parts.faults, make("div", { class: "buttons" }, parts.start), parts.interfaces);
+    // Anywhere on the form, so that a capture that misses is not opened in the place of the page.
+    for (const name of ["dragover", "drop", "dragleave"]) {
+      form.addEventListener(name, (event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        drop.classList.toggle("over", name === "dragover");
+        if (name === "drop") this.take(event.dataTransfer.files);
+      });
+    }
     this.place.replaceChildren(make("h1", { id: "new-title" }, "New job"), form);
   }
 
@@ -189,7 +194,7 @@ export class FormView {
         const { content, bytes } = await upload(file);
         if (this.closed) return;
         const name = file.name.replace(/[/\\]/g, "_");
-        this.contents[name] = content;
+        contents[name] = content;
         if (this.job.kind !== "replay") {
           this.another("replay");
           // A capture has an end and times of its own: those of the job before it would send it in a loop.
@@ -349,7 +354,7 @@ export class FormView {
   }
 
   used() {
-    return Object.fromEntries(Object.entries(this.contents).filter(([name]) => JSON.stringify(this.job).includes(JSON.stringify(name))));
+    return Object.fromEntries(Object.entries(contents).filter(([name]) => JSON.stringify(this.job).includes(JSON.stringify(name))));
   }
 
   async dry(again = 0) {

@@ -39,6 +39,7 @@ export class History {
       lateness: times(snapshot.lateness_ns),
       endpointSent: snapshot.endpoint?.sent_bytes ?? null,
       endpointReceived: snapshot.endpoint?.received_bytes ?? null,
+      passages: (snapshot.forwarding ?? []).map((p) => p.received.frames),
       streamsAt: snapshot.streams_elapsed_ns,
       streams,
       cores: (snapshot.cores ?? []).slice(0, MOST_CORES).map((c) => [c.number, c.total_ticks, c.idle_ticks, c.interrupt_ticks]),

@@ -1,55 +1,33 @@
 // The view of one run: how it stands, its charts, what can be done to it, and at the end its verdict.
 
 import { Events, download, get, hasToken, send } from "./api.js";
-import { Board, Chart } from "./chart.js";
 import { commandOf, settings } from "./command.js";
-import { $, fill, make, say, table } from "./dom.js";
-import { History, START, meanBetween, perSecond } from "./history.js";
-import { ahead, bitRate, bytes, clock, count, frameRate, percent, rate, time } from "./units.js";
+import { $, make, say } from "./dom.js";
+import { distribution } from "./drawing.js";
+import { Figures } from "./figures.js";
+import { History } from "./history.js";
+import { Plots } from "./plots.js";
+import { ahead, clock } from "./units.js";
 
-const L1_OVERHEAD_BYTES = 24;
 // At most ten pictures a second.
 const FRAME_MS = 100;
 // Charts and long tables have a point each half a second; a cursor that moves is followed at once.
 const CHART_MS = 400;
 const MOST_NOTES = 200;
-const MOST_ROWS = 50;
 const SPANS = [["1 min", 60e9], ["10 min", 600e9], ["all", Infinity]];
-const ORDERS = ["loss", "rate", "number"];
 const OVER = ["done", "short", "failed", "aborted"];
-// Bursts of a tenth of a second are not what a rate of now is; the screen in a terminal has the same columns.
-const COLUMN_NS = 500e6;
-const GAP_NS = 3e9;
 
 export const isOver = (state) => OVER.includes(state);
 export const stateClass = (state) => (state === "done" ? "done" : state === "failed" || state === "aborted" ? "failed" : state === "short" || state === "paused" ? "short" : "going");
 export const title = (run) => run.job?.name ?? `netdyno ${run.kind}`;
 
-const LINES = {
-  offered: { name: "offered", colour: "intended", dash: [2, 4], shape: "diamond", width: 1.6 },
-  sent: { name: "sent", colour: "sent", shape: "square", width: 4, alpha: 0.6 },
-  received: { name: "received", colour: "received", shape: "circle", width: 1.8 },
-  lost: { name: "lost", colour: "lost", shape: "cross", width: 2 },
-};
-const TIMES = [
-  ["mean of now", "s2", [], "diamond", null],
-  ["p50", "s0", [], "circle", 0],
-  ["p99", "s1", [8, 3], "triangle", 1],
-  ["p99.9", "s3", [5, 3], "square", 2],
-  ["max", "s5", [2, 3], "cross", 3],
-];
-const SHAPES = ["circle", "square", "triangle", "diamond", "cross"];
-const DASHES = [[], [8, 3], [3, 3], [8, 3, 2, 3]];
-const several = (names, points, short = names) =>
-  names.map((name, n) => ({ name, short: short[n], colour: `s${n % 7}`, shape: SHAPES[n % SHAPES.length], dash: DASHES[n % DASHES.length], points: points(n) }));
-
 export class RunView {
   constructor(place, id, { speak, connection }) {
-    Object.assign(this, { place, id, speak, connection, history: new History(), notes: [], order: 0, span: Infinity, unit: "frames" });
+    Object.assign(this, { place, id, speak, connection, history: new History(), notes: [] });
     this.snapshot = null;
     this.run = null;
     this.build();
-    this.visible = () => document.hidden || this.board.changed();
+    this.visible = () => document.hidden || this.anew();
     document.addEventListener("visibilitychange", this.visible);
     this.keys = (event) => this.key(event);
     document.addEventListener("keydown", this.keys);
@@ -62,7 +40,7 @@ export class RunView {
     clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
     this.events.close();
-    this.board.close();
+    this.plots.close();
     document.removeEventListener("visibilitychange", this.visible);
     document.removeEventListener("keydown", this.keys);
     this.place.replaceChildren();
@@ -82,6 +60,7 @@ export class RunView {
       // A server that was started anew counts its runs from one again.
       if (this.run && data.run.started_at !== this.run.started_at) {
         this.history.clear();
+        this.plots.pauses = [];
         this.tell("another run: the server was started anew");
       }
       this.notes = data.notes.slice(-MOST_NOTES);
@@ -123,11 +102,7 @@ export class RunView {
     // A greeting after a break tells what is known already.
     if (!this.history.push(snapshot)) return;
     this.snapshot = snapshot;
-    const last = this.pauses.at(-1);
-    if (snapshot.phase === "paused") {
-      if (last && last[2]) last[1] = snapshot.elapsed_ns;
-      else this.pauses.push([snapshot.elapsed_ns, snapshot.elapsed_ns, true]), this.pauses.splice(0, this.pauses.length - 200);
-    } else if (last?.[2]) (last[1] = snapshot.elapsed_ns), (last[2] = false);
+    this.plots.moment(snapshot);
     if (this.run && !isOver(this.run.state)) {
       const state = { running: "running", paused: "paused", settling: "ending", ended: "ending" }[snapshot.phase] ?? snapshot.phase;
       if (state !== this.run.state) this.put({ ...this.run, state });
@@ -183,11 +158,14 @@ export class RunView {
       tx: counted(tx) ?? now.tx, rx: counted(rx) ?? now.rx, lost_frames: loss?.frames ?? now.lost_frames,
       latency_ns: result.latency_ns ?? now.latency_ns, lateness_ns: result.lateness_ns ?? now.lateness_ns,
     };
+    const drawn = [["latency", result.latency_ns], ["lateness", result.lateness_ns ?? result.pacing?.lateness_ns]].filter(([, of]) => of?.histogram?.length > 1 && of.count > 0);
+    this.parts.distributions.replaceChildren(...drawn.map(([name, of]) =>
+      make("figure", {}, make("figcaption", {}, make("h3", {}, `Distribution of ${name}`)), distribution(of, name))));
     // A page that was opened after the end, or has seen nothing else than that.
     if (this.history.points.length < 3 && report.intervals?.length) {
       this.history.clear();
       for (const point of intervals(report)) this.history.push(point);
-      this.plots.latency.rename("Latency of each interval");
+      this.plots.plots.latency.rename("Latency of each interval");
     }
     this.changed();
   }
@@ -201,7 +179,7 @@ export class RunView {
     if (event.key === " " && event.target.closest("button, a")) return;
     const act = {
       " ": () => this.toggle(), "+": () => this.nudge(10), "=": () => this.nudge(10), "-": () => this.nudge(-10), 0: () => this.percent(100),
-      s: () => this.reorder(), q: () => this.stop(), "?": () => $("help").showModal(),
+      s: () => this.figures.reorder(), q: () => this.stop(), "?": () => $("help").showModal(),
     }[event.key];
     if (!act) return;
     event.preventDefault();
@@ -260,12 +238,6 @@ export class RunView {
     if (this.may() && (await ask("Abort this run?", "There will be no result."))) return this.ask("POST", "/abort");
   }
 
-  reorder() {
-    this.order = (this.order + 1) % ORDERS.length;
-    say(this.parts.order, `by ${ORDERS[this.order]}`);
-    this.board.changed();
-  }
-
   controls() {
     const { pause, tools, rateForm } = this.parts;
     const may = Boolean(this.may());
@@ -277,7 +249,6 @@ export class RunView {
 
   build() {
     const button = (text, click, more = {}) => make("button", { type: "button", click, ...more }, text);
-    this.pauses = [];
     const parts = (this.parts = {
       title: make("h1", { id: "run-title" }, this.id),
       state: make("b", { class: "badge" }, "connecting"),
@@ -286,11 +257,9 @@ export class RunView {
       command: make("pre", { class: "command" }),
       verdict: make("div", { class: "verdict", hidden: true }),
       answer: make("p", { class: "answer" }),
-      tiles: make("div", { class: "tiles" }),
       pause: button("Pause", () => this.toggle(), { "aria-keyshortcuts": "Space" }),
       rateText: make("input", { id: "rate-by-hand", autocomplete: "off", spellcheck: "false", placeholder: "2mpps or 50 %", size: "12" }),
-      streams: make("h3", {}, "Streams"),
-      order: button("by loss", () => this.reorder(), { class: "small", "aria-keyshortcuts": "s" }),
+      distributions: make("div", { class: "charts" }),
       warnings: make("div", { class: "warnings", hidden: true }, make("h3", {}, "Warnings"), make("ul")),
       notes: make("ol", { class: "notes" }),
     });
@@ -302,72 +271,35 @@ export class RunView {
       if (parts.rateText.value.trim()) this.rate(parts.rateText.value);
     };
     parts.rateForm = make("form", { class: "inline", submit: set }, make("label", { for: "rate-by-hand" }, "Rate by hand"), parts.rateText, make("button", { type: "submit" }, "Set"));
-    this.tables();
-    this.charts();
+    this.figures = new Figures(() => this.anew());
+    this.plots = new Plots(() => this.anew());
     const windows = make("div", { class: "buttons", role: "group", "aria-label": "Time that the charts show" }, ...SPANS.map(([text, span]) =>
-      button(text, (event) => this.window(span, event.currentTarget), { class: "small", "aria-pressed": String(span === this.span) })));
-    const units = make("select", { id: "unit", change: (event) => ((this.unit = event.target.value), this.board.changed()) },
+      button(text, (event) => this.window(span, event.currentTarget), { class: "small", "aria-pressed": String(span === this.plots.span) })));
+    const units = make("select", { id: "unit", change: (event) => ((this.plots.unit = event.target.value), this.anew()) },
       ...[["frames", "frames"], ["l2", "bits, layer 2"], ["l1", "bits, layer 1"]].map(([value, text]) => make("option", { value }, text)));
-    const { figures, latency } = this.sheets;
     this.place.replaceChildren(
       make("div", { class: "head" }, make("div", { class: "line" }, parts.title, parts.state, parts.clock), parts.way,
         make("div", { class: "line" }, parts.tools, parts.rateForm), parts.answer),
-      parts.verdict, parts.tiles, parts.warnings, this.sheets.search.card, this.sheets.trials.card,
+      parts.verdict, this.figures.tiles, parts.warnings, ...this.figures.first,
       make("div", { class: "line bar" }, make("h2", {}, "Over time"), windows, make("label", { for: "unit", class: "soft" }, "in "), units),
-      make("div", { class: "charts" }, ...this.board.charts.map((chart) => chart.element)),
-      make("h2", {}, "Figures"), figures.card, latency.card,
-      ...["streams", "passages", "other", "cores", "workers", "queues", "counters"].map((name) => this.sheets[name].card),
+      make("div", { class: "charts" }, ...this.plots.elements), parts.distributions,
+      make("h2", {}, "Figures"), ...this.figures.rest,
       make("details", { open: true }, make("summary", {}, "Notes"), make("div", { class: "long", tabindex: "0", role: "region", "aria-label": "Notes" }, parts.notes)),
       make("details", {}, make("summary", {}, "Command line"), parts.command),
     );
-    this.sheets.streams.card.querySelector("caption").className = "unseen";
-    this.sheets.streams.card.prepend(make("div", { class: "line" }, parts.streams, parts.order));
     this.controls();
   }
 
-  tables() {
-    const last = ["now p50", "p99", "p99.9", "max", "mean", "mean of now"];
-    this.sheets = {
-      figures: table("Frames", ["", "frames", "now", "layer 2", "layer 1", "whole run"]),
-      latency: table("Percentiles since the start", ["", ...last.map((text) => text.replace("now ", ""))]),
-      search: table("Search", []),
-      trials: table("Trials", ["trial", "load", "for", "lost", "p99", "verdict"]),
-      streams: table("Streams", ["stream", "received", "now", "lost", "share", "mean", "max"]),
-      passages: table("Forwarding", ["from, to", "received", "now", "forwarded", "not"]),
-      other: table("More", ["", "", "now"]),
-      cores: table("Cores", ["core", "busy", "interrupts"]),
-      workers: table("Workers", ["worker", "CPU", "frames", "now", "busy"]),
-      queues: table("Queues", ["queue", "packets", "now"]),
-      counters: table("Where frames may have gone", ["counter", "rise", "what it says"]),
-    };
-    for (const sheet of Object.values(this.sheets)) sheet.card.hidden = true;
-  }
-
-  charts() {
-    this.board = new Board(() => ((this.charted = -CHART_MS), this.changed()));
-    const chart = (title, about, more) => new Chart(this.board, { title, about, ...more });
-    this.plots = {
-      rates: chart("Rates", "offered, sent and received over time; the figures are in the table below.", { tell: (v) => this.tellRate(v) }),
-      loss: chart("Loss", "frames lost a second over time.", { tell: (v) => this.tellRate(v) }),
-      latency: chart("Latency", "percentiles since the start, and the mean of now, over time.", { scale: "log", tell: time }),
-      lateness: chart("Lateness", "how long after their time frames left.", { scale: "log", tell: time }),
-      streams: chart("Streams received", "frames received a second of single streams, over time.", { tell: frameRate }),
-      losses: chart("Streams lost", "frames lost a second of single streams, over time.", { tell: frameRate }),
-      cores: chart("Cores", "share of time that the cores of this host were busy.", { tell: percent }),
-      workers: chart("Workers", "frames a second of each sending thread.", { tell: frameRate }),
-    };
-    this.plots.cores.least = 1;
-    for (const plot of Object.values(this.plots)) plot.element.hidden = true;
-  }
-
   window(span, pressed) {
-    this.span = span;
+    this.plots.span = span;
     for (const button of pressed.parentElement.children) button.setAttribute("aria-pressed", String(button === pressed));
-    this.board.changed();
+    this.anew();
   }
 
-  tellRate(v) {
-    return this.unit === "frames" && !this.snapshot?.endpoint ? frameRate(v) : bitRate(v);
+  // All of it, charts and long tables among it.
+  anew() {
+    this.charted = -CHART_MS;
+    this.changed();
   }
 
   changed() {
@@ -390,23 +322,19 @@ export class RunView {
     say(parts.title, title(run));
     say(parts.state, this.lost ? "gone" : run.state);
     parts.state.className = `badge ${stateClass(this.lost ? "failed" : run.state)}`;
-    say(parts.command, commandOf(run.job) ?? run.command ?? "");
-    this.drawNotes();
-    if (!snapshot && !history.newest) return;
+    if (!history.newest) return this.drawNotes();
     const before = history.secondAgo();
     if (snapshot) {
       this.drawHead(snapshot);
-      this.drawFigures(snapshot, history.newest, before);
+      this.figures.isOver = isOver(run.state);
+      this.figures.drawFigures(snapshot, history.newest, before);
     }
     const now = performance.now();
     if (now - (this.charted ?? -CHART_MS) < CHART_MS && !isOver(run.state)) return;
     this.charted = now;
-    if (snapshot) {
-      this.drawStreams(snapshot, history.newest, before);
-      this.drawOthers(snapshot, history.newest, before);
-      this.drawSearch(snapshot);
-    }
-    this.drawCharts();
+    this.drawNotes();
+    if (snapshot) this.figures.drawLong(snapshot, history.newest, before);
+    this.plots.draw(history, snapshot, this.figures.top);
   }
 
   drawHead(now) {
@@ -424,246 +352,12 @@ export class RunView {
   }
 
   drawNotes() {
+    say(this.parts.command, commandOf(this.run.job) ?? this.run.command ?? "");
     const { notes } = this.parts;
     list(notes, this.notes.length ? this.notes.map((note) => `${note.text}${note.remedy ? ` (${note.remedy})` : ""}`) : ["Nothing yet."]);
   }
 
-  drawFigures(now, point, before) {
-    const figures = [], tiles = [];
-    const seconds = now.elapsed_ns / 1e9;
-    const average = (frames) => (seconds > 0 ? frameRate(frames / seconds) : "");
-    const told = (value, tell) => (value === null ? "-" : tell(value));
-    // A run that is over has no rate of now.
-    const over = isOver(this.run.state);
-    const rateOf = (of) => (before && !over ? perSecond(point, before, of) : null);
-    const mean = (frames) => (over ? average(frames) : null);
-    if (now.intended_frames != null) {
-      const is = rateOf((p) => p.intended);
-      figures.push(["offered", count(now.intended_frames), told(is, frameRate), "", "", average(now.intended_frames)]);
-      tiles.push(tile("offered", mean(now.intended_frames) ?? told(is, frameRate), `${count(now.intended_frames)} frames due`, "intended"));
-    }
-    const forwards = { reflect: "sent back", bridge: "forwarded", impair: "forwarded" }[now.run.command] ?? "sent";
-    for (const [name, total, frames, octets] of [[forwards, now.tx, "sent", "sentBytes"], ["received", now.rx, "received", "receivedBytes"]]) {
-      if (!total) continue;
-      const [f, b] = [rateOf((p) => p[frames]), rateOf((p) => p[octets])];
-      const l1 = f === null ? null : (b + f * L1_OVERHEAD_BYTES) * 8;
-      figures.push([name, count(total.frames), told(f, frameRate), told(b === null ? null : b * 8, bitRate), told(l1, bitRate), average(total.frames)]);
-      tiles.push(tile(name, mean(total.frames) ?? told(f, frameRate), `${count(total.frames)} frames, ${bytes(total.bytes)}`, frames));
-    }
-    if (now.lost_frames != null) {
-      const of = Math.max(now.lost_frames, (now.tx ?? now.rx)?.frames ?? 0);
-      const ratio = of ? now.lost_frames / of : 0;
-      figures.push(["lost", count(now.lost_frames), told(rateOf((p) => p.lost), frameRate), "", "", percent(ratio)]);
-      tiles.push(tile("lost", percent(ratio), `${count(now.lost_frames)} frames`, "lost"));
-    }
-    for (const [name, n] of [["reordered", now.reordered_frames], ["duplicated", now.duplicated_frames], ["sent late", now.late_frames], ["with a trailer", now.trailed_frames]]) {
-      if (n != null) figures.push([name, count(n), "", "", "", ""]);
-    }
-    this.sheet("figures", figures, (row) => (row.dataset.name = row.cells[0].textContent));
-    const rows = [["latency", now.latency_ns, "latency"], ["lateness", now.lateness_ns, "lateness"]].filter(([, d]) => d?.count);
-    this.sheet("latency", rows.map(([name, d, of]) => [name, ...[d.p50, d.p99, d.p999, d.max, d.mean].map(time), over ? "-" : time(meanBetween(point?.[of], before?.[of]) ?? NaN)]));
-    if (now.latency_ns?.count) tiles.push(tile("latency p99", time(now.latency_ns.p99), `p50 ${time(now.latency_ns.p50)}, max ${time(now.latency_ns.max)}`, "latency"));
-    this.drawTiles(tiles);
-  }
-
-  drawTiles(tiles) {
-    const { tiles: place } = this.parts;
-    while (place.children.length > tiles.length) place.lastChild.remove();
-    tiles.forEach(({ name, value, more, kind }, n) => {
-      const tile = place.children[n] ?? place.appendChild(make("div", { class: "tile" }, make("span"), make("b"), make("small")));
-      tile.className = `tile ${kind}`;
-      [name, value, more].forEach((text, m) => say(tile.children[m], text));
-    });
-  }
-
-  sheet(name, rows, decorate) {
-    const { card, body } = this.sheets[name];
-    card.hidden = rows.length === 0;
-    fill(body, rows.slice(0, MOST_ROWS), decorate);
-  }
-
-  drawStreams(now, point, before) {
-    const all = (now.streams ?? []).map((s) => {
-      const then = before?.streams[s.stream]?.[0] ?? (before === START ? 0 : null);
-      const span = point ? point.streamsAt - (before?.streamsAt ?? 0) : 0;
-      const sent = s.received.frames - Math.min(s.duplicated_frames, s.received.frames) + s.lost_frames;
-      return { s, rate: then === null || span <= 0 ? null : (Math.max(0, s.received.frames - then) * 1e9) / span, share: sent ? s.lost_frames / sent : 0 };
-    });
-    const by = [(a, b) => b.s.lost_frames - a.s.lost_frames, (a, b) => (b.rate ?? -1) - (a.rate ?? -1), () => 0][this.order];
-    all.sort((a, b) => by(a, b) || a.s.stream - b.s.stream);
-    const rows = all.map(({ s, rate: is, share }) => [`${s.stream}${s.name ? ` ${s.name}` : ""}`, count(s.received.frames), is === null || isOver(this.run.state) ? "-" : frameRate(is), count(s.lost_frames), percent(share),
-      time(s.latency_mean_ns ?? NaN), time(s.latency_max_ns ?? NaN)]);
-    this.sheet("streams", rows, (row, n) => row.classList.toggle("fault", all[n].s.lost_frames > 0));
-    const beyond = Math.max(0, all.length - MOST_ROWS) + (now.streams_beyond ?? 0);
-    say(this.parts.streams, beyond ? `Streams, and ${count(beyond)} that are not shown` : "Streams");
-    this.top = all.slice(0, 6).map(({ s }) => [s.stream, s.name]);
-  }
-
-  drawOthers(now, point, before) {
-    const older = before ? this.older(before) : null;
-    this.sheet("passages", (now.forwarding ?? []).map((p) => [`${p.from} → ${p.to}`, count(p.received.frames), "-", count(p.forwarded.frames), count(Math.max(0, p.received.frames - p.forwarded.frames))]));
-    const more = [];
-    for (const [what, of] of [["connections", now.connections], ["flows", now.flows], ["collected", now.collected], ["cloned", now.cloned], ["endpoint", now.endpoint]]) {
-      for (const [key, value] of Object.entries(of ?? {})) {
-        if (value == null) continue;
-        const words = `${what}: ${key.replace(/_(bytes|ns)$/, "").replaceAll("_", " ")}`;
-        more.push([words, key.endsWith("_ns") ? time(value) : key.endsWith("_bytes") ? bytes(value) : count(value), ""]);
-      }
-    }
-    const [a, b] = [point, before];
-    if (now.endpoint && b) {
-      const sent = perSecond(a, b, (p) => p.endpointSent), got = perSecond(a, b, (p) => p.endpointReceived);
-      for (const row of more) {
-        if (row[0] === "endpoint: sent" && sent !== null) row[2] = bitRate(sent * 8);
-        if (row[0] === "endpoint: received" && got !== null) row[2] = bitRate(got * 8);
-      }
-    }
-    this.sheet("other", more);
-    this.sheet("cores", busy(point, before).map(([n, is, interrupts]) => [`cpu${n}`, percent(is), percent(interrupts)]));
-    this.sheet("workers", (now.workers ?? []).map((w, n) => {
-      const then = before?.workers[n] ?? (before === START ? [null, 0, 0] : null), span = point.t - (before?.t ?? 0);
-      const is = then && span > 0 ? ((w.frames - then[1]) * 1e9) / span : null;
-      const cpu = w.cpu_ns != null && then?.[2] != null && span > 0 ? (w.cpu_ns - then[2]) / span : null;
-      return [String(n), w.cpu == null ? "-" : `cpu${w.cpu}`, count(w.frames), is === null ? "-" : frameRate(Math.max(0, is)), cpu === null ? "-" : percent(Math.max(0, cpu))];
-    }));
-    this.sheet("queues", (now.queues ?? []).map((q, n) => {
-      const was = older?.queues[n], span = now.counters_elapsed_ns - (older?.at ?? 0);
-      const is = was !== undefined && span > 0 ? frameRate((Math.max(0, q.packets - was) * 1e9) / span) : "-";
-      return [`${q.interface} ${q.receives ? "rx" : "tx"} ${q.number}`, count(q.packets), is];
-    }));
-    this.sheet("counters", (now.counters ?? []).map((c) => [`${c.place} ${c.name}`, count(c.rise), c.explains]), (row) => row.cells[2].classList.add("text"));
-  }
-
-  // The queues are looked at once a second: what they were the time before.
-  older() {
-    const now = this.snapshot;
-    if (!this.queuesNow || now.counters_elapsed_ns !== this.queuesNow.at) {
-      this.queuesThen = this.queuesNow;
-      this.queuesNow = { at: now.counters_elapsed_ns, queues: (now.queues ?? []).map((q) => q.packets) };
-    }
-    return this.queuesThen;
-  }
-
-  drawSearch(now) {
-    const { search } = now;
-    if (!search) return this.sheet("search", []), this.sheet("trials", []);
-    const load = (v) => (search.of_rate ? frameRate(v) : count(v));
-    const sizes = search.size?.[1] > 1 ? ` (${search.size[0]} of ${search.size[1]} sizes)` : "";
-    const rows = [["searched for", `${search.part}, frames of ${search.frame_size} bytes${sizes}`],
-      ["trial under way", `${search.trials + 1}: ${load(search.load)} for ${time(search.trial_ns)}`],
-      ...(search.bounds ?? []).map((b) => [b.goal, [b.lower != null ? `${load(b.lower)} passed` : "", b.upper != null ? `${load(b.upper)} failed` : ""].filter(Boolean).join(", ") || "nothing yet"]),
-      ["trials over", `${count(search.trials)}, ${count(search.passed)} passed`]];
-    if (search.known) rows.push(["known", search.known]);
-    this.sheet("search", rows, (row) => row.cells[1].classList.add("text"));
-    this.sheet("trials", (search.rows ?? []).map((t) => [String(t.number), load(t.load), time(t.duration_ns), percent(t.loss_ratio), time(t.latency_p99_ns ?? NaN), t.verdict]),
-      (row) => row.classList.toggle("fault", row.cells[5].textContent !== "passed"));
-  }
-
-  drawCharts() {
-    const { board, history, plots } = this;
-    const end = history.newest.t;
-    board.to = Math.max(end, 1e9);
-    board.from = Math.max(0, board.to - this.span);
-    if (board.cursor !== null && board.cursor < board.from) board.cursor = null;
-    const points = history.sampled(board.from, Math.max(COLUMN_NS, board.grain()));
-    // A rate of the first few milliseconds is none.
-    if (points.length > 1 && points[0].t < COLUMN_NS / 2) points.shift();
-    // What is missing between two points is left out of the lines.
-    const gap = Math.max(GAP_NS, 4 * history.step, 2.5 * board.grain());
-    const pairs = [];
-    for (let n = 0; n < points.length; n++) {
-      const before = points[n - 1] ?? (points[n].t < 2e9 ? START : null);
-      if (before && points[n].t > before.t) pairs.push([points[n], before, points[n].t - before.t > gap]);
-    }
-    // A value that is null is a gap; of one that is undefined nothing new is known.
-    const series = (of) => pairs.flatMap(([now, before, isGap]) => {
-      const value = of(now, before);
-      if (value === undefined) return [];
-      return isGap ? [[before.t, null], [now.t, value]] : [[now.t, value]];
-    });
-    const shaded = this.pauses.map(([from, to]) => [from, to]);
-    for (const plot of Object.values(plots)) plot.pauses = shaded;
-    this.plotRates(series);
-    for (const of of ["latency", "lateness"]) {
-      const lines = pairs.some(([now]) => now[of]) ? TIMES.map(([name, colour, dash, shape, place]) => ({
-        name, short: name.replace(" of now", ""), colour, dash, shape, width: place === null ? 2.6 : 1.7,
-        points: series((now, before) => (place === null ? meanBetween(now[of], before[of]) : now[of]?.[place] ?? null)),
-      })) : [];
-      plots[of].show(lines);
-    }
-    this.plotStreams(series);
-    this.plotCores(series);
-    for (const plot of board.charts) plot.draw();
-  }
-
-  plotRates(series) {
-    const { plots, unit, snapshot } = this;
-    const known = this.history.newest;
-    if (snapshot?.endpoint) {
-      const of = (key) => series((now, before) => { const is = perSecond(now, before, (p) => p[key]); return is === null ? null : is * 8; });
-      plots.rates.show([{ ...LINES.sent, points: of("endpointSent") }, { ...LINES.received, points: of("endpointReceived") }]);
-      return plots.loss.show([]);
-    }
-    const measure = (frames, octets) => (now, before) => {
-      const is = perSecond(now, before, (p) => p[frames]);
-      if (unit === "frames" || is === null) return is;
-      // Frames that were due, or were lost, have the mean size of those that were sent.
-      const size = octets ? null : (now.sent ?? now.received) ? (now.sentBytes ?? now.receivedBytes) / (now.sent ?? now.received) : 0;
-      const perBytes = octets ? perSecond(now, before, (p) => p[octets]) : is * size;
-      return 8 * (perBytes + (unit === "l1" ? is * L1_OVERHEAD_BYTES : 0));
-    };
-    const lines = [["offered", "intended", null], ["sent", "sent", "sentBytes"], ["received", "received", "receivedBytes"]].filter(([, key]) => known[key] !== null);
-    plots.rates.show(lines.map(([name, key, octets]) => ({ ...LINES[name], points: series(measure(key, octets)) })));
-    plots.loss.show(known.lost === null ? [] : [{ ...LINES.lost, points: series(measure("lost", null)) }]);
-  }
-
-  plotStreams(series) {
-    const { plots, top = [] } = this;
-    // A single stream is the whole.
-    const shown = top.length > 1 ? top : [];
-    const names = shown.map(([n, name]) => `${n}${name ? ` ${name.slice(0, 40)}` : ""}`);
-    // Streams are looked at more seldom than the rest: a rate is one from look to look.
-    const of = (place) => (n) => {
-      let then = null;
-      return series((now, before) => {
-        then ??= before;
-        const key = shown[n][0], a = now.streams[key], b = then.streams[key] ?? (then === START ? [0, 0] : null);
-        const span = now.streamsAt - then.streamsAt;
-        if (!a || (b && span <= 0)) return undefined;
-        then = now;
-        return b ? (Math.max(0, a[place] - b[place]) * 1e9) / span : undefined;
-      });
-    };
-    const numbers = shown.map(([n]) => `${n}:`);
-    plots.streams.show(several(names, of(0), numbers));
-    plots.losses.show((this.snapshot?.streams ?? []).some((s) => s.lost_frames > 0) ? several(names, of(1), numbers) : []);
-  }
-
-  plotCores(series) {
-    const { plots } = this, { cores, workers } = this.history.newest;
-    const share = (n) => series((now, before) => {
-      const [a, b] = [now.cores[n], before.cores[n]];
-      return a && b && a[1] > b[1] ? 1 - (a[2] - b[2]) / (a[1] - b[1]) : undefined;
-    });
-    plots.cores.show(several(cores.map(([n]) => `cpu${n}`), share));
-    const frames = (n) => series((now, before) => {
-      const [a, b] = [now.workers[n], before === START ? [null, 0] : before.workers[n]];
-      return a && b && now.t > before.t ? (Math.max(0, a[1] - b[1]) * 1e9) / (now.t - before.t) : null;
-    });
-    plots.workers.show(workers.length > 1 ? several(workers.map(([cpu], n) => `worker ${n}${cpu === null ? "" : ` (cpu${cpu})`}`), frames) : []);
-  }
 }
-
-const tile = (name, value, more, kind) => ({ name, value, more, kind });
-
-// Busy share and share in interrupts of each core between two points.
-const busy = (now, before) =>
-  (now?.cores ?? []).flatMap(([n, total, idle, interrupts], place) => {
-    const then = before?.cores[place];
-    if (!then || then[0] !== n || total <= then[1]) return [];
-    const ticks = total - then[1];
-    return [[n, 1 - (idle - then[2]) / ticks, (interrupts - then[3]) / ticks]];
-  });
 
 const list = (place, texts) => {
   while (place.children.length > texts.length) place.lastChild.remove();

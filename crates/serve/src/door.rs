@@ -55,7 +55,8 @@ impl FromStr for Listen {
         if let Some(port) = of_host("localhost:").or_else(|| of_host(":")) {
             return Ok(Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], port))));
         }
-        Err("write an IP address and a port: 127.0.0.1:8443, [::1]:8443; or unix:/run/netdyno.sock".to_owned())
+        Err("write an IP address and a port: 127.0.0.1:8443, [::1]:8443; or unix:/run/netdyno.sock"
+            .to_owned())
     }
 }
 

@@ -82,7 +82,8 @@ pub(crate) fn of_run(run: Arc<Run>) -> Response {
     let (mut hello, sequence, notes) = run.past();
     hello["schema"] = "netdyno.live/1".into();
     hello["run"] = run.told();
-    let first = format!("retry: 1000\n{}", String::from_utf8_lossy(&event("hello", sequence, &hello.to_string())));
+    let first =
+        format!("retry: 1000\n{}", String::from_utf8_lossy(&event("hello", sequence, &hello.to_string())));
     let mut following =
         Following { run, news, sequence, notes, due: VecDeque::from([first.into()]), over: false };
     following.look();
@@ -106,7 +107,7 @@ impl Listing {
                     Err(_) => return Some((Ok(Bytes::from_static(b": keep-alive\n\n")), self)),
                 }
             }
-            let runs: Vec<_> = self.hand.runs().shown().iter().map(|run| run.told()).collect();
+            let runs: Vec<_> = self.hand.runs().all().iter().map(|run| run.told()).collect();
             let told = json!({"runs": runs}).to_string();
             // Each snapshot is a change, and most change nothing of this.
             if told != self.told {

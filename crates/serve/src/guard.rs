@@ -31,7 +31,9 @@ pub enum BadToken {
     #[error("others than its owner may read it: chmod 600 {0}")]
     Open(String),
     /// It is too short.
-    #[error("a token has at least {LEAST} characters without blanks: head -c 24 /dev/urandom | base64 > FILE")]
+    #[error(
+        "a token has at least {LEAST} characters without blanks: head -c 24 /dev/urandom | base64 > FILE"
+    )]
     Short,
 }
 
@@ -162,7 +164,10 @@ fn given(headers: &HeaderMap) -> Option<String> {
 
 /// What every answer says to a browser.
 const HEADERS: [(header::HeaderName, &str); 4] = [
-    (header::CONTENT_SECURITY_POLICY, "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-store"),

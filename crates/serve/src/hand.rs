@@ -41,8 +41,8 @@ struct Inside {
 #[derive(Debug)]
 struct Waiting {
     answer: oneshot::Sender<Result<Value, Fault>>,
-    /// It starts this job, which is hidden or not: the run is there before anything that it says is read.
-    starts: Option<(Value, bool)>,
+    /// It starts this job: the run is there before anything that it says is read.
+    starts: Option<Value>,
 }
 
 /// Why there is no answer.
@@ -100,12 +100,7 @@ impl Hand {
         self.ask(method, params, None).await
     }
 
-    async fn ask(
-        &self,
-        method: &str,
-        params: Value,
-        starts: Option<(Value, bool)>,
-    ) -> Result<Value, Fault> {
+    async fn ask(&self, method: &str, params: Value, starts: Option<Value>) -> Result<Value, Fault> {
         let id = self.0.next.fetch_add(1, Relaxed);
         let mut line =
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string().into_bytes();
@@ -147,9 +142,9 @@ impl Hand {
             None => Err(serde_json::from_value(said["error"].take())
                 .unwrap_or_else(|error| fault(FaultKind::Internal, error.to_string()))),
         };
-        if let (Ok(told), Some((job, hidden))) = (&told, starts) {
+        if let (Ok(told), Some(job)) = (&told, starts) {
             let name = told["run"].as_str().unwrap_or_default().to_owned();
-            let run = Run::new(name, told["job"].clone(), &job, told["interfaces"].clone(), hidden);
+            let run = Run::new(name, told["job"].clone(), &job, told["interfaces"].clone());
             self.runs().add(Arc::new(run));
             self.runs().changed();
         }
@@ -195,7 +190,7 @@ impl Hand {
         if params.get("snapshots_every_ns").is_none() {
             params["snapshots_every_ns"] = EVERY_NS.into();
         }
-        let starts = (params["job"].clone(), params.get("among").is_some());
+        let starts = params["job"].clone();
         let told = self.ask("job.start", params, Some(starts)).await?;
         let found = told["run"].as_str().and_then(|name| self.runs().find(name));
         found.ok_or_else(|| fault(FaultKind::Internal, "a run without a name"))
@@ -242,9 +237,8 @@ impl Hand {
             let asked = json!({"run": run, "name": name, "offset": bytes.len(), "length": CHUNK});
             let piece = self.call("file.read", asked).await?;
             let text = piece["base64"].as_str().unwrap_or_default();
-            let decoded = STANDARD
-                .decode(text)
-                .map_err(|error| fault(FaultKind::Internal, error.to_string()))?;
+            let decoded =
+                STANDARD.decode(text).map_err(|error| fault(FaultKind::Internal, error.to_string()))?;
             bytes.extend_from_slice(&decoded);
             if piece["end"].as_bool() != Some(false) || decoded.is_empty() {
                 return Ok(bytes);

@@ -12,8 +12,11 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -45,7 +48,10 @@ pub(crate) fn routes(hand: Hand) -> Router {
         .route("/api/v1/runs", get(list).post(start))
         .route("/api/v1/runs/{run}", get(one).patch(change).delete(forget))
         .route("/api/v1/runs/{run}/{what}", get(part).post(steer))
-        .route("/api/v1/events", get(|State(native): State<Native>| async move { events::of_all(native.hand) }))
+        .route(
+            "/api/v1/events",
+            get(|State(native): State<Native>| async move { events::of_all(native.hand) }),
+        )
         .route("/api/v1/contents", post(upload).layer(DefaultBodyLimit::max(FILE_BYTES)))
         .route("/openapi.json", get(|| async { told(&openapi::document()) }))
         .layer(DefaultBodyLimit::max(JSON_BYTES))
@@ -58,7 +64,8 @@ pub(crate) fn told(value: &Value) -> Response {
 }
 
 fn read<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("the body: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("the body: {error}")))
 }
 
 async fn info(State(native): State<Native>) -> Response {
@@ -97,13 +104,16 @@ async fn schema(Path(name): Path<String>) -> Answer {
     let found = SCHEMAS.iter().find(|(own, _)| *own == name);
     let (_, text) = found.ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-        Problem::new(StatusCode::NOT_FOUND, format!("there is no such schema; there are {}", names.join(", ")))
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("there is no such schema; there are {}", names.join(", ")),
+        )
     })?;
     Ok(([(header::CONTENT_TYPE, "application/schema+json")], *text).into_response())
 }
 
 async fn list(State(native): State<Native>) -> Response {
-    let runs: Vec<Value> = native.hand.runs().shown().iter().map(|run| run.told()).collect();
+    let runs: Vec<Value> = native.hand.runs().all().iter().map(|run| run.told()).collect();
     told(&json!({ "runs": runs }))
 }
 
@@ -190,7 +200,10 @@ async fn part(
             }
             report_as(&run, what.strip_prefix("report.").unwrap_or_default())
         }
-        _ => Err(Problem::new(StatusCode::NOT_FOUND, "a run has events, report.json, report.html and report.csv")),
+        _ => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "a run has events, report.json, report.html and report.csv",
+        )),
     }
 }
 
@@ -211,14 +224,24 @@ fn report_as(run: &Run, format: &str) -> Answer {
         "csv" => ("text/csv; charset=utf-8", report::csv::render(&typed()?)),
         _ => ("application/json", found.to_string()),
     };
-    // A report's page has its own style inside, and no script.
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+    let policy = policy(&text);
     let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
     if format == "html" {
-        let policy = header::HeaderValue::from_static(policy);
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        if let Ok(policy) = header::HeaderValue::from_str(&policy) {
+            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
     }
     Ok(response)
+}
+
+/// A report's page has its own style inside, and one script, which is allowed by what it is.
+fn policy(page: &str) -> String {
+    let script = page.rsplit_once("<script>").and_then(|(_, rest)| rest.split_once("</script>"));
+    let digest = script.map(|(script, _)| STANDARD.encode(Sha256::digest(script)));
+    let script = digest.map_or_else(|| "'none'".to_owned(), |digest| format!("'sha256-{digest}'"));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {script}; frame-ancestors 'none'"
+    )
 }
 
 async fn steer(State(native): State<Native>, Path((name, what)): Path<(String, String)>) -> Answer {

@@ -26,24 +26,66 @@ const JSON: &str = "application/json";
 /// All of the native API.
 pub(crate) const ROUTES: &[Route] = &[
     route("get", "/api/v1/info", "What the server is, what jobs may do, and its limits", None, (200, JSON)),
-    route("get", "/api/v1/doctor", "What this host can do; `interface`: one of them in full", None, (200, JSON)),
+    route(
+        "get",
+        "/api/v1/doctor",
+        "What this host can do; `interface`: one of them in full",
+        None,
+        (200, JSON),
+    ),
     route("get", "/api/v1/settings", "The settings of each kind of job", None, (200, JSON)),
-    route("get", "/api/v1/schemas/{name}", "job.json, report.json, snapshot.json: JSON Schemas", None, (200, "application/schema+json")),
+    route(
+        "get",
+        "/api/v1/schemas/{name}",
+        "job.json, report.json, snapshot.json: JSON Schemas",
+        None,
+        (200, "application/schema+json"),
+    ),
     route("get", "/api/v1/runs", "All runs, the newest first", None, (200, JSON)),
     route("post", "/api/v1/runs", "Starts a job; with `dry=1` it is checked only", Some(JSON), (201, JSON)),
     route("get", "/api/v1/runs/{run}", "One run, with its newest snapshot", None, (200, JSON)),
-    route("patch", "/api/v1/runs/{run}", "Changes the rate: `rate`, or `percent` of the job's own", Some(JSON), (200, JSON)),
+    route(
+        "patch",
+        "/api/v1/runs/{run}",
+        "Changes the rate: `rate`, or `percent` of the job's own",
+        Some(JSON),
+        (200, JSON),
+    ),
     route("delete", "/api/v1/runs/{run}", "Forgets a run that is over", None, (204, "")),
-    route("get", "/api/v1/runs/{run}/events", "How a run goes: hello, moment, notice, end", None, (200, "text/event-stream")),
+    route(
+        "get",
+        "/api/v1/runs/{run}/events",
+        "How a run goes: hello, moment, notice, end",
+        None,
+        (200, "text/event-stream"),
+    ),
     route("get", "/api/v1/runs/{run}/report.json", "The report; `wait=30s` waits for it", None, (200, JSON)),
     route("get", "/api/v1/runs/{run}/report.html", "The report as a page", None, (200, "text/html")),
     route("get", "/api/v1/runs/{run}/report.csv", "The report's intervals", None, (200, "text/csv")),
     route("post", "/api/v1/runs/{run}/pause", "Sends nothing until it is resumed", Some(JSON), (200, JSON)),
     route("post", "/api/v1/runs/{run}/resume", "Goes on", Some(JSON), (200, JSON)),
-    route("post", "/api/v1/runs/{run}/stop", "Ends it in an orderly way, with its report", Some(JSON), (200, JSON)),
+    route(
+        "post",
+        "/api/v1/runs/{run}/stop",
+        "Ends it in an orderly way, with its report",
+        Some(JSON),
+        (200, JSON),
+    ),
     route("post", "/api/v1/runs/{run}/abort", "Ends it without a report", Some(JSON), (200, JSON)),
-    route("get", "/api/v1/events", "The list of runs, each time that it changes", None, (200, "text/event-stream")),
-    route("post", "/api/v1/contents", "A file that jobs may read: `name` for messages", Some("application/octet-stream"), (201, JSON)),
+    route(
+        "get",
+        "/api/v1/events",
+        "The list of runs, each time that it changes",
+        None,
+        (200, "text/event-stream"),
+    ),
+    route(
+        "post",
+        "/api/v1/contents",
+        "A file that jobs may read: `name` for messages",
+        Some("application/octet-stream"),
+        (201, JSON),
+    ),
     route("get", "/openapi.json", "This document", None, (200, JSON)),
 ];
 
@@ -73,7 +115,8 @@ pub(crate) fn document() -> Value {
         let mut answers = Map::new();
         let content = if kind.is_empty() { json!({}) } else { json!({ kind: {} }) };
         answers.insert(status.to_string(), json!({"description": route.text, "content": content}));
-        let problem = json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}});
+        let problem =
+            json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}});
         answers.insert("default".to_owned(), json!({"description": "Why not", "content": problem}));
         let mut operation = json!({"summary": route.text, "parameters": names, "responses": answers});
         if let Some(takes) = route.takes {

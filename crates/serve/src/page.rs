@@ -14,8 +14,23 @@ macro_rules! assets {
 
 /// All that the page loads. (A test holds the list to the folder.)
 const ASSETS: &[(&str, &str)] = assets![
-    "api.js", "app.js", "chart.js", "command.js", "compare.js", "dom.js", "form.js", "history.js", "host.js", "icon.svg",
-    "index.html", "run.js", "style.css", "units.js"
+    "api.js",
+    "app.js",
+    "chart.js",
+    "command.js",
+    "compare.js",
+    "dom.js",
+    "drawing.js",
+    "figures.js",
+    "form.js",
+    "history.js",
+    "host.js",
+    "icon.svg",
+    "index.html",
+    "plots.js",
+    "run.js",
+    "style.css",
+    "units.js"
 ];
 
 pub(crate) fn routes() -> Router {

@@ -60,9 +60,9 @@ impl Runs {
         lock(&self.all).values().find(|run| run.is_over()).cloned()
     }
 
-    /// Those that are shown, the newest first.
-    pub fn shown(&self) -> Vec<Arc<Run>> {
-        lock(&self.all).values().rev().filter(|run| !run.hidden).cloned().collect()
+    /// All of them, the newest first.
+    pub fn all(&self) -> Vec<Arc<Run>> {
+        lock(&self.all).values().rev().cloned().collect()
     }
 
     /// Something of some run is another.
@@ -125,8 +125,6 @@ pub(crate) struct Run {
     pub job: Value,
     pub kind: String,
     pub interfaces: Value,
-    /// It is a part of something that is shown as a whole.
-    pub hidden: bool,
     started_at: String,
     inside: Mutex<Inside>,
     /// Counts what is new.
@@ -150,7 +148,7 @@ struct Inside {
 }
 
 impl Run {
-    pub fn new(name: String, told: Value, asked: &Value, interfaces: Value, hidden: bool) -> Run {
+    pub fn new(name: String, told: Value, asked: &Value, interfaces: Value) -> Run {
         let kind = asked["kind"].as_str().unwrap_or_default().to_owned();
         let now = clocks::now(clocks::Clock::Realtime) / 1_000_000_000;
         let inside = Inside {
@@ -168,7 +166,6 @@ impl Run {
             job: told,
             kind,
             interfaces,
-            hidden,
             started_at: report::units::rfc3339(now),
             inside: Mutex::new(inside),
             news: watch::Sender::new(0),
@@ -196,7 +193,10 @@ impl Run {
             }
             // Streams are looked at less often than snapshots come: rates are between two looks.
             let looked = |of: &Value| of["streams_elapsed_ns"].as_u64().unwrap_or(0);
-            let anew = inside.newest.as_ref().is_none_or(|newest| looked(newest) != looked(&snapshot) || looked(newest) == 0);
+            let anew = inside
+                .newest
+                .as_ref()
+                .is_none_or(|newest| looked(newest) != looked(&snapshot) || looked(newest) == 0);
             let newest = inside.newest.replace(Arc::new(snapshot));
             if anew {
                 self.looked_at.store(clocks::monotonic(), Relaxed);

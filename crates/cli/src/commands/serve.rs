@@ -15,7 +15,9 @@ pub fn run(args: Serve) -> Result<u8> {
         })
     });
     if allowed.allow_interface.is_empty() {
-        note("jobs may use every interface that carries neither the default route nor a login; --allow-interface says which alone");
+        note(
+            "jobs may use every interface that carries neither the default route nor a login; --allow-interface says which alone",
+        );
         allowed.allow_interface = vec!["*".to_owned(), "*@*".to_owned()];
     }
     clocks::pretend(allowed.clock_ahead);

@@ -24,7 +24,15 @@ pub fn client(reach: &Reach, answer: Duration) -> Client {
 pub fn job(job: Value, start_at: Option<u64>) -> JobStart {
     let Value::Object(job) = job else { panic!("a job") };
     let contents = Default::default();
-    JobStart { job, contents, start_at, snapshots_every_ns: 200_000_000, agree: None, among: None, closely: false }
+    JobStart {
+        job,
+        contents,
+        start_at,
+        snapshots_every_ns: 200_000_000,
+        agree: None,
+        among: None,
+        closely: false,
+    }
 }
 
 /// Takes nothing longer than a busy machine needs.

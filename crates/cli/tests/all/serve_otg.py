@@ -175,12 +175,10 @@ def many():
     for number, flow in enumerate(all_of_them.flows):
         flow.size.fixed, flow.rate.pps = 128, 20
         flow.duration.fixed_packets.packets = 10 + number
-        flow.packet[2].udp.dst_port.value = 1 + number
+        flow.packet[2].dst_port.value = 1 + number
     api.set_config(all_of_them)
     transmit("start")
     eventually("the end", stopped)
-    for number in range(300):
-        pass
     body = b'{"choice":"flow","flow":{}}'
     request = urllib.request.Request(url + "/monitor/metrics", body, {"Content-Type": "application/json"})
     rows = json.load(urllib.request.urlopen(request))["flow_metrics"]
@@ -197,8 +195,7 @@ def wrong():
     bad.flows[0].tx_rx.port.tx_name = "nowhere"
     bad.flows[0].size.fixed = 10
     bad.flows[1].name = "f1"
-    bad.flows[1].packet.append(bad.flows[1].packet[0].clone())
-    bad.flows[1].packet[3].choice = "rsvp"
+    bad.flows[1].packet.rsvp()
     bad.flows[1].rate.percentage = 101
     bad.devices.device(name="d")
     errors = refused(
@@ -212,7 +209,8 @@ def wrong():
     missing.ports[0].location = "nosuch"
     refused(lambda: api.set_config(missing), "ports[0].location")
     short = config([("p1", "p2")])
-    short.flows[0].packet[2].choice = "tcp"
+    short.flows[0].packet.clear()
+    short.flows[0].packet.ethernet().ipv4().tcp()
     short.flows[0].size.fixed = 64
     warned = api.set_config(short).warnings
     assert any("flows[0].size" in text for text in warned), warned

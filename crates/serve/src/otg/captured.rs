@@ -7,7 +7,8 @@ use wire::LinkType;
 /// The same frames, each whole one with its four bytes of FCS behind it. Those that were cut stay as they are.
 pub(crate) fn with_fcs(bytes: &[u8], pcapng: bool) -> Result<Vec<u8>, String> {
     let says = |error: capture::CaptureError| error.to_string();
-    let mut reader = Reader::from_read(Box::new(Cursor::new(bytes.to_vec())), "captured.pcapng").map_err(says)?;
+    let mut reader =
+        Reader::from_read(Box::new(Cursor::new(bytes.to_vec())), "captured.pcapng").map_err(says)?;
     let format = if pcapng { FileFormat::Pcapng } else { FileFormat::PcapNanoseconds };
     let mut writer = Writer::new(Vec::new(), format, LinkType::ETHERNET);
     let mut frame = Vec::new();

@@ -81,7 +81,16 @@ impl Config {
         }
         let at = At::root(value, &findings);
         at.only(&[
-            "ports", "lags", "layer1", "captures", "devices", "flows", "events", "options", "lldp", "stateful_flows",
+            "ports",
+            "lags",
+            "layer1",
+            "captures",
+            "devices",
+            "flows",
+            "events",
+            "options",
+            "lldp",
+            "stateful_flows",
             "egress_only_tracking",
         ]);
         at.not(&[
@@ -148,11 +157,21 @@ impl Config {
     fn read_layer1(&mut self, of: &At<'_>) {
         for layer in of.each() {
             layer.only(&[
-                "port_names", "name", "speed", "media", "promiscuous", "mtu", "ieee_media_defaults", "auto_negotiate",
-                "auto_negotiation", "flow_control",
+                "port_names",
+                "name",
+                "speed",
+                "media",
+                "promiscuous",
+                "mtu",
+                "ieee_media_defaults",
+                "auto_negotiate",
+                "auto_negotiation",
+                "flow_control",
             ]);
             let ports = self.named(&layer.get("port_names"));
-            for setting in ["media", "ieee_media_defaults", "auto_negotiate", "auto_negotiation", "flow_control", "mtu"] {
+            for setting in
+                ["media", "ieee_media_defaults", "auto_negotiate", "auto_negotiation", "flow_control", "mtu"]
+            {
                 if layer.get(setting).is_there() {
                     layer.get(setting).warn("the interface stays as it is: set it with ip or ethtool");
                 }
@@ -241,7 +260,17 @@ impl Config {
     }
 
     fn read_flow(&self, flow: &At<'_>, name: &str) -> Option<Flow> {
-        flow.only(&["name", "tx_rx", "packet", "egress_packet", "size", "rate", "duration", "metrics", "payload"]);
+        flow.only(&[
+            "name",
+            "tx_rx",
+            "packet",
+            "egress_packet",
+            "size",
+            "rate",
+            "duration",
+            "metrics",
+            "payload",
+        ]);
         flow.not(&[("egress_packet", NOT_HERE)]);
         let ends = self.ends(&flow.get("tx_rx"));
         let frame = frames::expression(&flow.get("packet"));
@@ -260,7 +289,16 @@ impl Config {
             stream.insert("rate".to_owned(), pps.text.clone().into());
         }
         let stream = Value::Object(stream);
-        Some(Flow { name: name.to_owned(), tx, rx, stream, metrics, pps: pps.pps, signed: true, size: size.fixed })
+        Some(Flow {
+            name: name.to_owned(),
+            tx,
+            rx,
+            stream,
+            metrics,
+            pps: pps.pps,
+            signed: true,
+            size: size.fixed,
+        })
     }
 
     fn ends(&self, of: &At<'_>) -> Option<(usize, Vec<usize>)> {
@@ -270,7 +308,8 @@ impl Config {
         }
         of.only(&["choice", "port", "device"]);
         if of.choice("port", &["port", "device"]) == "device" {
-            of.get("device").wrong("emulated devices are not offered: give `port`, with the addresses as headers");
+            of.get("device")
+                .wrong("emulated devices are not offered: give `port`, with the addresses as headers");
             return None;
         }
         let port = of.get("port");
@@ -284,7 +323,9 @@ impl Config {
         if let Some(name) = port.get("rx_name").text().filter(|name| !name.is_empty()) {
             match self.port(name) {
                 Some(found) => rx.push(found),
-                None => port.get("rx_name").wrong(&format!("there is no port `{}`", report::units::printable(name))),
+                None => port
+                    .get("rx_name")
+                    .wrong(&format!("there is no port `{}`", report::units::printable(name))),
             }
         }
         rx.sort_unstable();
@@ -306,9 +347,10 @@ impl Config {
             by_port.entry(flow.tx).or_default().push(at);
         }
         // What has an end of its own and what goes on for ever may stand side by side in a scenario.
-        self.gangs = by_port.into_values().flat_map(|flows| {
-            flows.chunks(STREAMS).map(<[usize]>::to_vec).collect::<Vec<_>>()
-        }).collect();
+        self.gangs = by_port
+            .into_values()
+            .flat_map(|flows| flows.chunks(STREAMS).map(<[usize]>::to_vec).collect::<Vec<_>>())
+            .collect();
     }
 }
 
@@ -321,7 +363,9 @@ fn read_options(of: &At<'_>) {
         ports.get("location_preemption").warn("a port that another run holds is not taken from it");
     }
     if ports.get("data_integrity").flag() {
-        ports.get("data_integrity").warn("payloads are not compared here: `netdyno send --check-content` does that");
+        ports
+            .get("data_integrity")
+            .warn("payloads are not compared here: `netdyno send --check-content` does that");
     }
     if ports.get("frame_ordering_mode").is_there() {
         ports.get("frame_ordering_mode").warn("order is always measured, by the signatures' numbers");
@@ -446,7 +490,9 @@ fn weights(of: &At<'_>) -> Option<Size> {
     let least = sum.values().copied().fold(f64::MAX, f64::min);
     let whole = sum.values().all(|weight| (weight / least).fract() < 1e-9 && weight / least < 10_000.0);
     let total: f64 = sum.values().sum();
-    let scaled = |weight: f64| if whole { (weight / least).round() } else { (weight / total * 10_000.0).round().max(1.0) };
+    let scaled = |weight: f64| {
+        if whole { (weight / least).round() } else { (weight / total * 10_000.0).round().max(1.0) }
+    };
     let law: Map<String, Value> =
         sum.iter().map(|(size, weight)| (size.to_string(), json!(scaled(*weight) as u64))).collect();
     let mean = sum.iter().map(|(size, weight)| *size as f64 * weight).sum::<f64>() / total;
@@ -583,12 +629,17 @@ fn time(of: &At<'_>, link: Option<u64>) -> Option<u64> {
 
 fn metrics(of: &At<'_>) -> Metrics {
     of.only(&["enable", "loss", "rx_tx_ratio", "timestamps", "latency", "predefined_metric_tags"]);
-    of.not(&[("predefined_metric_tags", "metric tags are not offered"), ("rx_tx_ratio", "not offered: leave it out")]);
+    of.not(&[
+        ("predefined_metric_tags", "metric tags are not offered"),
+        ("rx_tx_ratio", "not offered: leave it out"),
+    ]);
     let latency = of.get("latency");
     latency.only(&["enable", "mode"]);
     match latency.get("mode").text() {
         None | Some("store_forward") => {}
-        Some("cut_through") => latency.get("mode").warn("stamps are taken by software: last bit in to last bit out"),
+        Some("cut_through") => {
+            latency.get("mode").warn("stamps are taken by software: last bit in to last bit out")
+        }
         Some(_) => latency.get("mode").wrong("must be store_forward or cut_through"),
     }
     Metrics {
@@ -604,7 +655,8 @@ const NO_ROOM: &str = "these frames have no room for a signature of 18 bytes: wh
 /// The names of those streams whose frames have no room for a signature.
 fn room(streams: &[&Value]) -> Result<BTreeSet<String>, scenario::ScenarioError> {
     let text = json!({ "streams": streams }).to_string();
-    let context = Context { sign: Sign::WhereRoom, link_bits_per_second: Some(1_000_000_000), ..Context::default() };
+    let context =
+        Context { sign: Sign::WhereRoom, link_bits_per_second: Some(1_000_000_000), ..Context::default() };
     let made = scenario::parse(&text, "flows")?.compile(&context)?;
     Ok(made.unsigned.into_iter().collect())
 }
@@ -613,7 +665,9 @@ fn room(streams: &[&Value]) -> Result<BTreeSet<String>, scenario::ScenarioError>
 fn plain(text: &str) -> String {
     let first = text.lines().next().unwrap_or(text);
     match first.splitn(4, ':').collect::<Vec<_>>()[..] {
-        [_, line, column, rest] if line.parse::<u32>().is_ok() && column.parse::<u32>().is_ok() => rest.trim().to_owned(),
+        [_, line, column, rest] if line.parse::<u32>().is_ok() && column.parse::<u32>().is_ok() => {
+            rest.trim().to_owned()
+        }
         _ => first.to_owned(),
     }
 }

@@ -29,11 +29,21 @@ type Header = (&'static str, &'static str, &'static [Field], &'static [&'static 
 
 const HEADERS: &[Header] = &[
     ("ethernet", "ether", &[("dst", "dst", Mac), ("src", "src", Mac), ("ether_type", "type", Bits(16))], &[]),
-    ("vlan", "vlan", &[("priority", "prio", Bits(3)), ("cfi", "dei", Bits(1)), ("id", "id", Bits(12))], &["tpid"]),
+    (
+        "vlan",
+        "vlan",
+        &[("priority", "prio", Bits(3)), ("cfi", "dei", Bits(1)), ("id", "id", Bits(12))],
+        &["tpid"],
+    ),
     (
         "vxlan",
         "vxlan",
-        &[("flags", "flags", Bits(8)), ("reserved0", "reserved1", Bits(24)), ("vni", "vni", Bits(24)), ("reserved1", "reserved2", Bits(8))],
+        &[
+            ("flags", "flags", Bits(8)),
+            ("reserved0", "reserved1", Bits(24)),
+            ("vni", "vni", Bits(24)),
+            ("reserved1", "reserved2", Bits(8)),
+        ],
         &[],
     ),
     (
@@ -85,10 +95,25 @@ const HEADERS: &[Header] = &[
     (
         "udp",
         "udp",
-        &[("src_port", "sport", Bits(16)), ("dst_port", "dport", Bits(16)), ("length", "len", Bits(16)), ("checksum", "chksum", Checksum)],
+        &[
+            ("src_port", "sport", Bits(16)),
+            ("dst_port", "dport", Bits(16)),
+            ("length", "len", Bits(16)),
+            ("checksum", "chksum", Checksum),
+        ],
         &[],
     ),
-    ("mpls", "mpls", &[("label", "label", Bits(20)), ("traffic_class", "tc", Bits(3)), ("bottom_of_stack", "s", Bits(1)), ("time_to_live", "ttl", Bits(8))], &[]),
+    (
+        "mpls",
+        "mpls",
+        &[
+            ("label", "label", Bits(20)),
+            ("traffic_class", "tc", Bits(3)),
+            ("bottom_of_stack", "s", Bits(1)),
+            ("time_to_live", "ttl", Bits(8)),
+        ],
+        &[],
+    ),
     (
         "arp",
         "arp",
@@ -108,7 +133,12 @@ const HEADERS: &[Header] = &[
     (
         "gre",
         "gre",
-        &[("checksum_present", "c", Bits(1)), ("version", "version", Bits(3)), ("protocol", "proto", Bits(16)), ("checksum", "chksum", Checksum)],
+        &[
+            ("checksum_present", "c", Bits(1)),
+            ("version", "version", Bits(3)),
+            ("protocol", "proto", Bits(16)),
+            ("checksum", "chksum", Checksum),
+        ],
         &["reserved0", "reserved1"],
     ),
     (
@@ -163,7 +193,8 @@ pub(crate) fn expression(packet: &At<'_>) -> Option<String> {
 }
 
 const CHOICES: &[&str] = &[
-    "ethernet", "vlan", "vxlan", "ipv4", "ipv6", "tcp", "udp", "mpls", "arp", "gre", "gtpv1", "icmp", "icmpv6", "custom",
+    "ethernet", "vlan", "vxlan", "ipv4", "ipv6", "tcp", "udp", "mpls", "arp", "gre", "gtpv1", "icmp",
+    "icmpv6", "custom",
 ];
 
 fn layer(header: &At<'_>) -> Option<String> {
@@ -238,13 +269,16 @@ fn table(choice: &str, of: &At<'_>) -> Option<String> {
             priority(&of.get("priority"), &mut given);
         }
         "tcp" => {
-            let bits: Vec<(&str, u64)> = FLAGS.iter().enumerate().map(|(at, name)| (*name, 1 << at)).collect();
+            let bits: Vec<(&str, u64)> =
+                FLAGS.iter().enumerate().map(|(at, name)| (*name, 1 << at)).collect();
             bit_flags(of, &bits, "flags", &mut given);
         }
         "gre" | "gtpv1" => {
             for reserved in ["reserved", "reserved0", "reserved1"] {
                 let found = of.get(reserved);
-                if found.is_there() && found.value().is_some_and(|value| value.is_object() && constant(&found, 16) != Some(0)) {
+                if found.is_there()
+                    && found.value().is_some_and(|value| value.is_object() && constant(&found, 16) != Some(0))
+                {
                     found.wrong("must be 0 or left out");
                 }
             }
@@ -288,11 +322,20 @@ fn priority(of: &At<'_>, given: &mut Vec<String>) {
         }
         "tos" => {
             let tos = of.get("tos");
-            let parts = [("precedence", 5), ("delay", 4), ("throughput", 3), ("reliability", 2), ("monetary", 1), ("unused", 0)];
+            let parts = [
+                ("precedence", 5),
+                ("delay", 4),
+                ("throughput", 3),
+                ("reliability", 2),
+                ("monetary", 1),
+                ("unused", 0),
+            ];
             tos.only(&parts.map(|(name, _)| name));
             let sum: u64 = parts
                 .iter()
-                .filter_map(|(name, shift)| Some(constant(&tos.get(name), if *shift == 5 { 3 } else { 1 })? << shift))
+                .filter_map(|(name, shift)| {
+                    Some(constant(&tos.get(name), if *shift == 5 { 3 } else { 1 })? << shift)
+                })
                 .sum();
             given.push(format!("tos={sum}"));
         }
@@ -459,9 +502,11 @@ fn number(of: &At<'_>, kind: Kind) -> Option<u128> {
         Bits(_) | Checksum => of.whole().map(u128::from),
         Ip4 => of.text()?.parse::<Ipv4Addr>().ok().map(|address| u128::from(u32::from(address))),
         Ip6 => of.text()?.parse::<Ipv6Addr>().ok().map(u128::from),
-        Mac => of.text()?.parse::<wire::Mac>().ok().map(|mac| {
-            mac.0.iter().fold(0, |number, byte| (number << 8) | u128::from(*byte))
-        }),
+        Mac => of
+            .text()?
+            .parse::<wire::Mac>()
+            .ok()
+            .map(|mac| mac.0.iter().fold(0, |number, byte| (number << 8) | u128::from(*byte))),
     };
     match read {
         Some(read) if read <= most(kind) => Some(read),
@@ -544,7 +589,15 @@ mod tests {
         let at = At::root(&packet, &findings);
         assert_eq!(expression(&at), None);
         let told = findings.offences();
-        for path in ["[0].choice", "[1].ipv4.src.value", "[1].ipv4.sorce", "[1].ipv4.identification.value", "[2].udp.src_port.metric_tags", "[3].tcp.ctl_syn", "[4].ipv6.src.increment"] {
+        for path in [
+            "[0].choice",
+            "[1].ipv4.src.value",
+            "[1].ipv4.sorce",
+            "[1].ipv4.identification.value",
+            "[2].udp.src_port.metric_tags",
+            "[3].tcp.ctl_syn",
+            "[4].ipv6.src.increment",
+        ] {
             assert!(told.iter().any(|text| text.starts_with(&format!("{path}:"))), "{path}: {told:?}");
         }
     }
@@ -552,13 +605,15 @@ mod tests {
     #[test]
     fn drawn_values_are_the_same_for_the_same_seed_and_within_their_bounds() {
         let of = |seed: u64| {
-            let value = json!({"choice": "random", "random": {"min": 10, "max": 20, "seed": seed, "count": 100}});
+            let value =
+                json!({"choice": "random", "random": {"min": 10, "max": 20, "seed": seed, "count": 100}});
             let findings = Findings::default();
             field(&At::root(&value, &findings), Bits(16)).expect("drawn")
         };
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
-        let all: Vec<u64> = of(7).trim_matches(['[', ']']).split(", ").map(|n| n.parse().expect("a number")).collect();
+        let all: Vec<u64> =
+            of(7).trim_matches(['[', ']']).split(", ").map(|n| n.parse().expect("a number")).collect();
         assert!(all.len() == 100 && all.iter().all(|n| (10..=20).contains(n)));
     }
 }

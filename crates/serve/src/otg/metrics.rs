@@ -34,7 +34,8 @@ fn counted(run: &Run, member: &str) -> Option<Sum> {
     if let Some(report) = run.report() {
         let whole = &report["result"][member];
         if whole.is_object() {
-            (sum.frames, sum.bytes) = (count(whole, "frames"), count(whole, "bytes") + FCS * count(whole, "frames"));
+            (sum.frames, sum.bytes) =
+                (count(whole, "frames"), count(whole, "bytes") + FCS * count(whole, "frames"));
         }
         return Some(sum);
     }
@@ -62,11 +63,11 @@ struct Arrived {
 impl Arrived {
     fn of(run: &Run) -> Arrived {
         let (newest, before) = run.newest();
-        let streams = |snapshot: &Value| -> Vec<Value> {
-            snapshot["streams"].as_array().cloned().unwrap_or_default()
-        };
+        let streams =
+            |snapshot: &Value| -> Vec<Value> { snapshot["streams"].as_array().cloned().unwrap_or_default() };
         let at = |snapshot: &Value| count(snapshot, "streams_elapsed_ns");
-        let mut arrived = Arrived { streams: HashMap::new(), before: HashMap::new(), took: 0.0, over: run.is_over() };
+        let mut arrived =
+            Arrived { streams: HashMap::new(), before: HashMap::new(), took: 0.0, over: run.is_over() };
         if let (Some(newest), Some(before)) = (&newest, &before) {
             arrived.took = at(newest).saturating_sub(at(before)) as f64 / 1e9;
         }
@@ -179,7 +180,9 @@ fn wanted<'n>(names: &'n [&str]) -> impl Fn(&str) -> bool + 'n {
 /// Only the columns that were asked for, and the names.
 fn columns(row: &mut Map<String, Value>, asked: &[&str]) {
     if !asked.is_empty() {
-        row.retain(|name, _| matches!(name.as_str(), "name" | "port_tx" | "port_rx") || asked.contains(&name.as_str()));
+        row.retain(|name, _| {
+            matches!(name.as_str(), "name" | "port_tx" | "port_rx") || asked.contains(&name.as_str())
+        });
     }
 }
 
@@ -247,7 +250,13 @@ pub(crate) fn flows(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
     json!({"choice": "flow_metrics", "flow_metrics": rows.into_values().collect::<Vec<_>>()})
 }
 
-fn row(setup: &Setup, gang: &Gang, place: usize, flow: &Flow, (meters, known): (&mut Meters, &mut Sent)) -> Map<String, Value> {
+fn row(
+    setup: &Setup,
+    gang: &Gang,
+    place: usize,
+    flow: &Flow,
+    (meters, known): (&mut Meters, &mut Sent),
+) -> Map<String, Value> {
     let name = |port: usize| setup.config.ports.get(port).map_or("", |port| port.name.as_str());
     let alone = gang.flows.len() == 1;
     let mut tx = Some(Sum::default());
@@ -317,7 +326,10 @@ fn told_of_arrivals(
     }
     if let (true, Some(least), Some(greatest)) = (flow.metrics.latency, rx.least, rx.greatest) {
         let mean = rx.latencies / rx.timed.max(1) as f64;
-        put("latency", json!({"minimum_ns": least as f64, "maximum_ns": greatest as f64, "average_ns": mean}));
+        put(
+            "latency",
+            json!({"minimum_ns": least as f64, "maximum_ns": greatest as f64, "average_ns": mean}),
+        );
     }
     if let (true, Some(first), Some(last)) = (flow.metrics.timestamps, rx.first, rx.last) {
         put("timestamps", json!({"first_timestamp_ns": first, "last_timestamp_ns": last}));

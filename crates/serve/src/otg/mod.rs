@@ -124,12 +124,16 @@ async fn update_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
     flows.only(&["property_names", "flows"]);
     let properties = flows.get("property_names").texts();
     for property in properties.iter().filter(|name| !matches!(**name, "rate" | "size")) {
-        flows.get("property_names").wrong(&format!("`{}`: rate and size can be changed", report::units::printable(property)));
+        flows
+            .get("property_names")
+            .wrong(&format!("`{}`: rate and size can be changed", report::units::printable(property)));
     }
     let mut changes = Vec::new();
     for flow in flows.get("flows").each() {
         let Some(name) = flow.get("name").name() else { continue };
-        let parts = properties.iter().filter_map(|property| Some(((*property).to_owned(), flow.get(property).value()?.clone())));
+        let parts = properties
+            .iter()
+            .filter_map(|property| Some(((*property).to_owned(), flow.get(property).value()?.clone())));
         changes.push((name.to_owned(), parts.collect()));
     }
     held(&findings)?;
@@ -144,7 +148,9 @@ async fn append_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
     let mut more = Vec::new();
     for item in at.get("config_append_list").each() {
         for list in ["ports", "layer1", "captures", "flows"] {
-            more.extend(item.get(list).each().iter().filter_map(At::value).map(|value| (list, value.clone())));
+            more.extend(
+                item.get(list).each().iter().filter_map(At::value).map(|value| (list, value.clone())),
+            );
         }
         item.only(&["ports", "layer1", "captures", "flows"]);
     }

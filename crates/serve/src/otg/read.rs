@@ -99,7 +99,9 @@ impl<'v> At<'v> {
 
     fn refuse(&self, members: &[&str]) {
         let names = members.join(", ");
-        self.wrong(&format!("netdyno cannot do this, or it is no member of the model; here it takes {names}"));
+        self.wrong(&format!(
+            "netdyno cannot do this, or it is no member of the model; here it takes {names}"
+        ));
     }
 
     /// Members of the model that mean nothing here unless they have content.
@@ -166,7 +168,10 @@ impl<'v> At<'v> {
     pub fn whole(&self) -> Option<u64> {
         let read = match self.value? {
             Value::Number(number) => number.as_u64().or_else(|| {
-                number.as_f64().filter(|of| of.fract() == 0.0 && (0.0..=9e15).contains(of)).map(|of| of as u64)
+                number
+                    .as_f64()
+                    .filter(|of| of.fract() == 0.0 && (0.0..=9e15).contains(of))
+                    .map(|of| of as u64)
             }),
             Value::String(text) => text.parse().ok(),
             _ => None,
@@ -224,7 +229,8 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_told_at_once_with_its_path() {
-        let value = json!({"a": {"n": "12", "m": 1.5, "x": null, "choice": "z"}, "b": [{"c": 1}, "t"], "odd": 1});
+        let value =
+            json!({"a": {"n": "12", "m": 1.5, "x": null, "choice": "z"}, "b": [{"c": 1}, "t"], "odd": 1});
         let findings = Findings::default();
         let at = At::root(&value, &findings);
         at.only(&["a", "b"]);
@@ -234,8 +240,11 @@ mod tests {
         assert_eq!(at.get("a").choice("p", &["p", "q"]), "");
         assert_eq!(at.get("b").each().first().expect("one").get("c").text(), None);
         at.get("a").get("name").name();
-        let paths: Vec<String> =
-            findings.offences().iter().map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect();
+        let paths: Vec<String> = findings
+            .offences()
+            .iter()
+            .map(|text| text.split(':').next().unwrap_or_default().to_owned())
+            .collect();
         assert_eq!(paths, ["odd", "a.m", "a.choice", "b[0].c", "a.name"]);
     }
 }

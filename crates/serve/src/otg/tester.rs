@@ -72,7 +72,8 @@ impl Attempt {
         let over = self.run.over_at();
         let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_at() > over + ON_ITS_WAY_NS;
         self.run.is_over()
-            && (self.meters.values().all(seen) || clocks::monotonic() > over.saturating_add(SETTLES.as_nanos() as u64))
+            && (self.meters.values().all(seen)
+                || clocks::monotonic() > over.saturating_add(SETTLES.as_nanos() as u64))
     }
 
     /// Of so many frames of the run those of each of its streams, by the streams' numbers.
@@ -144,7 +145,9 @@ impl Setup {
         for name in names {
             match self.config.flows.iter().position(|flow| flow.name == *name) {
                 Some(flow) => wanted.push(flow),
-                None => errors.push(format!("flow_names: there is no flow `{}`", report::units::printable(name))),
+                None => {
+                    errors.push(format!("flow_names: there is no flow `{}`", report::units::printable(name)))
+                }
             }
         }
         let mut gangs = Vec::new();
@@ -172,7 +175,9 @@ impl Setup {
         for name in names {
             match self.config.port(name) {
                 Some(port) => ports.push(port),
-                None => errors.push(format!("port_names: there is no port `{}`", report::units::printable(name))),
+                None => {
+                    errors.push(format!("port_names: there is no port `{}`", report::units::printable(name)))
+                }
             }
         }
         if errors.is_empty() { Ok(ports) } else { Err(Refused::of(errors)) }
@@ -208,7 +213,8 @@ impl Tester {
         self.look_at_ports(&config).await?;
         let mut setup = self.setup.lock().await;
         self.clear(&mut setup).await;
-        let gangs = config.gangs.iter().map(|flows| Gang { flows: flows.clone(), attempts: Vec::new() }).collect();
+        let gangs =
+            config.gangs.iter().map(|flows| Gang { flows: flows.clone(), attempts: Vec::new() }).collect();
         *setup = Setup { value, config, gangs, ..Setup::default() };
         Ok(findings.warnings())
     }
@@ -334,7 +340,8 @@ impl Tester {
             match self.prepare(setup, *gang, parts).await {
                 Ok(attempt) => started.push((*gang, attempt)),
                 Err(refused) => {
-                    let runs: Vec<Arc<Run>> = started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
+                    let runs: Vec<Arc<Run>> =
+                        started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
                     self.abort_all(&runs).await;
                     return Err(refused);
                 }
@@ -419,8 +426,11 @@ impl Tester {
                 Err(refused) => {
                     let runs: Vec<Arc<Run>> = meters.values().cloned().collect();
                     self.abort_all(&runs).await;
-                    let errors =
-                        refused.errors.iter().map(|text| format!("ports[{at}] ({}): {text}", port.name)).collect();
+                    let errors = refused
+                        .errors
+                        .iter()
+                        .map(|text| format!("ports[{at}] ({}): {text}", port.name))
+                        .collect();
                     return Err(Refused { status: refused.status, errors });
                 }
             }
@@ -487,7 +497,9 @@ impl Tester {
                 "start" => {
                     let Some(capture) = capture_of(&setup, at) else {
                         let name = setup.config.ports.get(at).map_or("?", |port| port.name.as_str());
-                        return Err(Refused::one(format!("port_names: no `captures` of the configuration names `{name}`")));
+                        return Err(Refused::one(format!(
+                            "port_names: no `captures` of the configuration names `{name}`"
+                        )));
                     };
                     if let Some(old) = setup.captures.remove(&at) {
                         self.stop_all(std::slice::from_ref(&old)).await;
@@ -499,7 +511,8 @@ impl Tester {
                         file["snap"] = snap.into();
                     }
                     // By a packet socket, beside the meter that counts.
-                    let job = json!({"kind": "measure", "on": port.location, "how": "packet", "capture": file});
+                    let job =
+                        json!({"kind": "measure", "on": port.location, "how": "packet", "capture": file});
                     let params = json!({"job": job, "among": {"beside": true}});
                     let run = self.begin_meter(params).await?;
                     setup.captures.insert(at, run);
@@ -520,10 +533,13 @@ impl Tester {
         let setup = self.setup.lock().await;
         let port = setup.ports_of(&[name])?;
         let port = port.first().copied().unwrap_or(usize::MAX);
-        let capture = capture_of(&setup, port)
-            .ok_or_else(|| Refused::one(format!("port_name: no `captures` of the configuration names `{name}`")))?;
+        let capture = capture_of(&setup, port).ok_or_else(|| {
+            Refused::one(format!("port_name: no `captures` of the configuration names `{name}`"))
+        })?;
         let run = setup.captures.get(&port).cloned();
-        let run = run.ok_or_else(|| Refused::one(format!("port_name: nothing was captured at `{name}`: start it first")))?;
+        let run = run.ok_or_else(|| {
+            Refused::one(format!("port_name: nothing was captured at `{name}`: start it first"))
+        })?;
         self.stop_all(std::slice::from_ref(&run)).await;
         if let Some(fault) = run.error() {
             return Err(fault.into());
@@ -581,10 +597,14 @@ impl Tester {
         let mut setup = self.setup.lock().await;
         let goes_on = |name: &String| {
             let mut gangs = setup.gangs.iter().filter(|gang| gang.going().is_some());
-            gangs.any(|gang| gang.flows.iter().any(|at| setup.config.flows.get(*at).is_some_and(|flow| flow.name == *name)))
+            gangs.any(|gang| {
+                gang.flows.iter().any(|at| setup.config.flows.get(*at).is_some_and(|flow| flow.name == *name))
+            })
         };
         if let Some(name) = sized.iter().find(|name| goes_on(name)) {
-            errors.push(format!("flows.flows: the size of `{name}` cannot be changed while it is sent: stop it first"));
+            errors.push(format!(
+                "flows.flows: the size of `{name}` cannot be changed while it is sent: stop it first"
+            ));
         }
         if !errors.is_empty() {
             return Err(Refused::of(errors));
