@@ -226,10 +226,8 @@ fn report_as(run: &Run, format: &str) -> Answer {
     };
     let policy = policy(&text);
     let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
-    if format == "html" {
-        if let Ok(policy) = header::HeaderValue::from_str(&policy) {
-            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-        }
+    if let Some(policy) = header::HeaderValue::from_str(&policy).ok().filter(|_| format == "html") {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     Ok(response)
 }
