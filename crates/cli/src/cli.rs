@@ -306,12 +306,15 @@ pub struct Gauges {
     /// Another name that metrics are asked for by, such as this host's in DNS; may be given more than once.
     #[arg(long, value_name = "NAME", requires = "metrics", hide_short_help = true)]
     pub metrics_name: Vec<String>,
+    /// Serve a page that shows the run while it lasts, and steers it (docs/watching.md): at ADDR:PORT, or at a free port of 127.0.0.1.
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0", hide_short_help = true)]
+    pub watch: Option<String>,
 }
 
 impl Output {
     /// What shows it while it lasts.
     pub fn gauges_wanted(&self) -> ::gauges::Wanted {
-        let Gauges { tui, metrics, metrics_name } = self.gauges.clone();
+        let Gauges { tui, metrics, metrics_name, watch: _ } = self.gauges.clone();
         ::gauges::Wanted { screen: tui, metrics, names: metrics_name, lines: self.json_lines }
     }
 }

@@ -118,6 +118,10 @@ pub fn attend(
     let mut gauges = Gauges::prepare(output.gauges_wanted(), &session.board)?;
     let _at_host = output.gauges.metrics.and_then(|at| metrics_at_host(at, output, &session.board));
     let stop = Arc::clone(&session.stop);
+    let watching = match &output.gauges.watch {
+        Some(at) => Some(crate::commands::serve::watch(at, Arc::clone(&session.board), Arc::clone(&stop))?),
+        None => None,
+    };
     let handle = start(session).context("starting a thread for the job")?;
     let board = handle.board();
     std::thread::scope(|scope| -> Result<()> {
@@ -133,7 +137,11 @@ pub fn attend(
         gauges = None;
         Ok(())
     })?;
-    Ok(handle.into_result()?)
+    let came = handle.into_result();
+    if let Some(watching) = watching {
+        crate::commands::serve::watched(watching, came.as_ref().map_err(ToString::to_string));
+    }
+    Ok(came?)
 }
 
 /// In a lab: the same metrics at the host that the lab was made on, where they can be reached. Somebody else may have that port there;

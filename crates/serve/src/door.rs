@@ -75,13 +75,14 @@ impl Listen {
         matches!(self, Listen::Tcp(address) if crate::is_far(address))
     }
 
-    pub(crate) fn bind(&self) -> Result<Bound, Fault> {
+    /// `option`: what names it.
+    pub(crate) fn bind(&self, option: &str) -> Result<Bound, Fault> {
         let failed = |error: std::io::Error| {
             let remedy = match error.kind() {
                 std::io::ErrorKind::AddrInUse => ": another program listens there; take another port",
                 _ => "",
             };
-            Fault::Option(format!("--listen {self}: {error}{remedy}"))
+            Fault::Option(format!("{option} {self}: {error}{remedy}"))
         };
         match self {
             Listen::Tcp(address) => {

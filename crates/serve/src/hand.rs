@@ -144,7 +144,7 @@ impl Hand {
         };
         if let (Ok(told), Some(job)) = (&told, starts) {
             let name = told["run"].as_str().unwrap_or_default().to_owned();
-            let run = Run::new(name, told["job"].clone(), &job, told["interfaces"].clone());
+            let run = Run::new(name, told["job"].clone(), &job, told["interfaces"].clone(), None);
             self.runs().add(Arc::new(run));
             self.runs().changed();
         }

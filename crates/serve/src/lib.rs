@@ -25,9 +25,11 @@ mod otg;
 mod page;
 mod runs;
 mod settings;
+mod watch;
 
 pub use door::{Listen, Tls};
 pub use guard::{BadToken, Token};
+pub use watch::{Watched, Watching};
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -82,7 +84,7 @@ pub fn serve(options: Options, stop: &AtomicBool) -> Result<(), Fault> {
         return Err(Fault::Option(what));
     }
     let tls = tls.map(|tls| tls.acceptor()).transpose()?;
-    let bound = listen.bind()?;
+    let bound = listen.bind("--listen")?;
     let (near, far) = UnixStream::pair()?;
     let far_too = far.try_clone()?;
     let over = Arc::new(AtomicBool::new(false));
@@ -100,7 +102,7 @@ pub fn serve(options: Options, stop: &AtomicBool) -> Result<(), Fault> {
         let hand = hand::Hand::begin(tokio::net::UnixStream::from_std(near)?).await?;
         let guard = guard::Guard::new(names, token, matches!(listen, Listen::Unix(_)));
         let tester = otg::Tester::new(hand.clone());
-        let routes = native::routes(hand.clone()).merge(otg::routes(tester)).merge(page::routes());
+        let routes = native::routes(hand.clone(), None).merge(otg::routes(tester)).merge(page::routes());
         let routes = guard.over(routes);
         say(&bound.says(tls.is_some()));
         let until = async {

@@ -33,13 +33,15 @@ const MOST_WAIT: Duration = Duration::from_secs(300);
 #[derive(Clone)]
 pub(crate) struct Native {
     hand: Hand,
+    /// The one run that is shown.
+    watch: Option<&'static str>,
     uploads: Arc<Semaphore>,
 }
 
 type Answer = Result<Response, Problem>;
 
-pub(crate) fn routes(hand: Hand) -> Router {
-    let native = Native { hand, uploads: Arc::new(Semaphore::new(UPLOADS)) };
+pub(crate) fn routes(hand: Hand, watch: Option<&'static str>) -> Router {
+    let native = Native { hand, watch, uploads: Arc::new(Semaphore::new(UPLOADS)) };
     Router::new()
         .route("/api/v1/info", get(info))
         .route("/api/v1/doctor", get(doctor))
@@ -79,6 +81,7 @@ async fn info(State(native): State<Native>) -> Response {
         "host": welcome["host"],
         "may": welcome["may"],
         "limits": welcome["limits"],
+        "watch": native.watch,
     }))
 }
 

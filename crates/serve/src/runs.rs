@@ -125,6 +125,8 @@ pub(crate) struct Run {
     pub job: Value,
     pub kind: String,
     pub interfaces: Value,
+    /// The command line that it is, where it is one.
+    command: Option<String>,
     started_at: String,
     inside: Mutex<Inside>,
     /// Counts what is new.
@@ -148,7 +150,7 @@ struct Inside {
 }
 
 impl Run {
-    pub fn new(name: String, told: Value, asked: &Value, interfaces: Value) -> Run {
+    pub fn new(name: String, told: Value, asked: &Value, interfaces: Value, command: Option<String>) -> Run {
         let kind = asked["kind"].as_str().unwrap_or_default().to_owned();
         let now = clocks::now(clocks::Clock::Realtime) / 1_000_000_000;
         let inside = Inside {
@@ -166,6 +168,7 @@ impl Run {
             job: told,
             kind,
             interfaces,
+            command,
             started_at: report::units::rfc3339(now),
             inside: Mutex::new(inside),
             news: watch::Sender::new(0),
@@ -305,7 +308,7 @@ impl Run {
             "state": inside.state.name(),
             "started_at": self.started_at,
             "job": self.job,
-            "command": command(&self.job),
+            "command": self.command.clone().unwrap_or_else(|| command(&self.job)),
             "interfaces": self.interfaces,
             "error": inside.error.as_ref().map(fault::told),
             "verdict": verdict,

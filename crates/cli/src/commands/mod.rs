@@ -28,10 +28,10 @@ mod resume;
 #[cfg(test)]
 mod rules;
 #[cfg(feature = "serve")]
-mod serve;
+pub mod serve;
 #[cfg(not(feature = "serve"))]
 #[path = "no_serve.rs"]
-mod serve;
+pub mod serve;
 mod synth;
 
 use crate::cli::job::Typed;

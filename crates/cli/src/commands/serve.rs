@@ -4,7 +4,11 @@ use crate::cli::serve::Serve;
 use crate::client::Signals;
 use crate::output::note;
 use anyhow::{Context, Result, anyhow};
-use serve::{Listen, Options, Tls, Token};
+use report::Report;
+use serve::{Listen, Options, Tls, Token, Watched, Watching};
+use snapshot::Board;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub fn run(args: Serve) -> Result<u8> {
     let Serve { listen, token_file, cert, key, host_name, mut allowed } = args;
@@ -32,4 +36,18 @@ pub fn run(args: Serve) -> Result<u8> {
     let signals = Signals::at_once()?;
     serve::serve(options, &signals.stop)?;
     Ok(0)
+}
+
+/// Serves the page of the run that this board is of.
+pub fn watch(at: &str, board: Arc<Board>, stop: Arc<AtomicBool>) -> Result<Watching> {
+    let listen: Listen = at.parse().map_err(|wrong| anyhow!("--watch: {wrong}"))?;
+    let command = crate::output::command_line().join(" ");
+    let watching = Watching::start(&listen, None, Watched { board, stop, command })?;
+    note(&format!("watch it at {}", watching.at()));
+    Ok(watching)
+}
+
+/// The run is over.
+pub fn watched(watching: Watching, came: Result<&Report, String>) {
+    watching.over(came);
 }

@@ -403,3 +403,44 @@ fn the_page_is_driven_by_chromium_and_its_figures_are_those_of_the_report() {
     served.net.run(format!("/usr/bin/python3 {driver} {} --netdyno {program}", served.at)).ok();
     served.ends();
 }
+
+#[test]
+fn a_run_with_watch_serves_its_own_page_and_is_steered_from_it() {
+    let net = Net::new();
+    net.run("ip link set lo up").ok();
+    let mut run =
+        net.start("netdyno send ipv4/udp --on tx0 --measure rx0 --rate 2kpps --engine packet --watch --json");
+    run.until_it_says("watch it at ");
+    let said = run.said();
+    let at =
+        said.split("watch it at ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("where");
+    let ask = |words: &str, path: &str| {
+        net.run(format!("curl -sS -m 30 {words} {}{path}", at.trim_end_matches('/'))).ok().stdout
+    };
+    let json =
+        |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(json(ask("", "/api/v1/info"))["watch"], "r1");
+    assert!(ask("", "/").contains("<html"));
+    crate::common::eventually("it sends", || {
+        json(ask("", "/api/v1/runs/r1"))["snapshot"]["tx"]["frames"].as_u64().unwrap_or(0) > 200
+    });
+    let post = "-X POST -H Content-Type:application/json -d {}";
+    ask(post, "/api/v1/runs/r1/pause");
+    crate::common::eventually("it is paused", || json(ask("", "/api/v1/runs/r1"))["state"] == "paused");
+    ask(post, "/api/v1/runs/r1/resume");
+    let other = ask("-H Content-Type:application/json -d {\"job\":{\"kind\":\"send\"}}", "/api/v1/runs");
+    assert!(other.contains("starts no others"), "{other}");
+    let events = net.start(format!("curl -sSN {at}api/v1/runs/r1/events"));
+    std::thread::sleep(Duration::from_millis(300));
+    ask(post, "/api/v1/runs/r1/stop");
+    let report = run.wait().ok().json();
+    // Who looked on was told the end, and the same.
+    let told = events.wait().ok().stdout;
+    let end = told.split("event: end\ndata: ").nth(1).and_then(|rest| rest.lines().next()).expect("an end");
+    let end: Value = serde_json::from_str(end).expect("JSON");
+    assert_eq!(end["run"]["verdict"], report["result"]["verdict"], "{end}");
+    net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --watch=0.0.0.0:0")
+        .refused(&["--watch", "netdyno serve"]);
+    net.run("netdyno send ipv4/udp --on tx0 --rate 1kpps --watch=nowhere")
+        .refused(&["--watch", "127.0.0.1:8443"]);
+}
