@@ -671,3 +671,160 @@ fn plain(text: &str) -> String {
         _ => first.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flow(more: Value) -> Value {
+        let mut flow = json!({
+            "name": "f",
+            "tx_rx": {"port": {"tx_name": "a", "rx_names": ["b"]}},
+            "packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": {}}, {"choice": "udp", "udp": {}}],
+        });
+        for (name, value) in more.as_object().expect("members") {
+            flow[name] = value.clone();
+        }
+        json!({
+            "ports": [{"name": "a", "location": "x"}, {"name": "b", "location": "y"}],
+            "layer1": [{"name": "l", "port_names": ["a"], "speed": "speed_10_gbps"}],
+            "flows": [flow],
+        })
+    }
+
+    #[track_caller]
+    fn stream(more: Value) -> Value {
+        let (config, findings) = Config::read(&flow(more));
+        assert_eq!(findings.offences(), Vec::<String>::new());
+        config.flows.first().expect("a flow").stream.clone()
+    }
+
+    #[test]
+    fn rates_sizes_and_durations_are_those_of_the_model() {
+        for (more, member, wanted) in [
+            (json!({}), "rate", json!("1000pps")),
+            (json!({"rate": {"choice": "pps", "pps": "25"}}), "rate", json!("25pps")),
+            // 10 Gbit/s of frames of 64 bytes with preamble and gap.
+            (json!({"rate": {"percentage": 100}}), "rate", json!("14880952.380952381pps")),
+            (
+                json!({"rate": {"percentage": 50}, "size": {"fixed": 1518}}),
+                "rate",
+                json!("406371.911573472pps"),
+            ),
+            (json!({"rate": {"mbps": 8}, "size": {"fixed": 1000}}), "rate", json!("1000pps")),
+            (json!({"size": {"fixed": "128"}}), "size", json!(128)),
+            (
+                json!({"size": {"increment": {"start": 64, "end": 70, "step": 3}}}),
+                "size",
+                json!([64, 67, 70]),
+            ),
+            (
+                json!({"size": {"choice": "random", "random": {"min": 64, "max": 65}}}),
+                "size",
+                json!("random(64..65)"),
+            ),
+            (
+                json!({"size": {"weight_pairs": {"predefined": "imix"}}}),
+                "size",
+                json!({"64": 7, "570": 4, "1518": 1}),
+            ),
+            (
+                json!({"size": {"weight_pairs": {"custom": [{"size": 64, "weight": 1.5}, {"size": 128, "weight": 0.5}]}}}),
+                "size",
+                json!({"64": 3, "128": 1}),
+            ),
+            (json!({"duration": {"fixed_packets": {"packets": 7}}}), "count", json!(7)),
+            (json!({"duration": {"fixed_seconds": {"seconds": 1.5}}}), "duration", json!("1500000000ns")),
+            (
+                json!({"duration": {"fixed_packets": {"packets": 7, "delay": {"microseconds": 2.5}}}}),
+                "start",
+                json!("2500ns"),
+            ),
+            (
+                json!({"rate": {"pps": 1_000_000}, "duration": {"burst": {"bursts": 4, "packets": 10, "inter_burst_gap": {"nanoseconds": 5000}}}}),
+                "burst",
+                json!({"frames": 10, "gap": "1000ns", "every": "15000ns", "count": 4}),
+            ),
+        ] {
+            assert_eq!(stream(more.clone())[member], wanted, "{more}");
+        }
+    }
+
+    #[test]
+    fn few_flows_are_runs_of_their_own_and_many_are_one_for_each_port() {
+        let mut value = flow(json!({}));
+        let one = value["flows"][0].clone();
+        for count in [8, 9] {
+            let flows: Vec<Value> = (0..count)
+                .map(|number| {
+                    let mut flow = one.clone();
+                    flow["name"] = format!("f{number}").into();
+                    flow
+                })
+                .collect();
+            value["flows"] = flows.into();
+            let (config, findings) = Config::read(&value);
+            assert!(findings.offences().is_empty());
+            assert_eq!(config.gangs.len(), if count == 8 { 8 } else { 1 });
+        }
+    }
+
+    /// Values that look like the model's, and others.
+    fn anything() -> impl Strategy<Value = Value> {
+        const WORDS: [&str; 24] = [
+            "choice",
+            "ports",
+            "flows",
+            "name",
+            "location",
+            "packet",
+            "ipv4",
+            "src",
+            "increment",
+            "start",
+            "step",
+            "count",
+            "size",
+            "rate",
+            "pps",
+            "duration",
+            "tx_rx",
+            "port",
+            "tx_name",
+            "random",
+            "min",
+            "max",
+            "bytes",
+            "1.2.3.4",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(|number| json!(number)),
+            prop::sample::select(&WORDS[..]).prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(6, 64, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((prop::sample::select(&WORDS[..]), inner), 0..6).prop_map(|members| {
+                    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_configuration_is_read_or_refused(value in anything(), part in anything(), at in 0..6_usize) {
+            let _ = Config::read(&value);
+            let names = ["packet", "size", "rate", "duration", "metrics", "tx_rx"];
+            let mut with = flow(json!({}));
+            with["flows"][0][names[at]] = part;
+            let (config, findings) = Config::read(&with);
+            prop_assert!(config.flows.len() == 1 || !findings.offences().is_empty());
+        }
+    }
+}
