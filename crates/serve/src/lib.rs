@@ -19,6 +19,7 @@ mod events;
 mod fault;
 mod guard;
 mod hand;
+mod metrics;
 mod native;
 mod openapi;
 mod otg;

@@ -3,6 +3,7 @@
 use crate::events;
 use crate::fault::Problem;
 use crate::hand::Hand;
+use crate::metrics;
 use crate::openapi;
 use crate::runs::{Run, command};
 use crate::settings;
@@ -55,6 +56,7 @@ pub(crate) fn routes(hand: Hand, watch: Option<&'static str>) -> Router {
             get(|State(native): State<Native>| async move { events::of_all(native.hand) }),
         )
         .route("/api/v1/contents", post(upload).layer(DefaultBodyLimit::max(FILE_BYTES)))
+        .route("/metrics", get(scraped))
         .route("/openapi.json", get(|| async { told(&openapi::document()) }))
         .layer(DefaultBodyLimit::max(JSON_BYTES))
         .with_state(native)
@@ -113,6 +115,11 @@ async fn schema(Path(name): Path<String>) -> Answer {
         )
     })?;
     Ok(([(header::CONTENT_TYPE, "application/schema+json")], *text).into_response())
+}
+
+async fn scraped(State(native): State<Native>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, metrics::text(&native.hand.runs().all())).into_response()
 }
 
 async fn list(State(native): State<Native>) -> Response {

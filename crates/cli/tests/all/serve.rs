@@ -174,6 +174,14 @@ fn what_the_model_asks_and_netdyno_cannot_is_refused_by_its_path() {
     served.ends();
 }
 
+/// Prometheus' own parser.
+const PARSE: &str = "
+import sys
+from prometheus_client.parser import text_string_to_metric_families as parse
+samples = [s for family in parse(open(sys.argv[1]).read()) for s in family.samples]
+print(int(next(s.value for s in samples if s.name == 'netdyno_tx_frames_total' and s.labels['run'] == 'r1')))
+";
+
 /// What a job is started with.
 const JOB: &str = r#"{"job":{"kind":"send","what":"ipv4(src=10.0.0.0/16)/udp(dport=9)","links":[{"on":"tx0","measure":"rx0"}],"rate":"2kpps","engine":"packet"}}"#;
 
@@ -205,6 +213,13 @@ fn a_job_is_posted_followed_steered_and_its_report_read() {
     assert!(tx > 500 && rx >= tx, "{tx} {rx}");
     let (_, page) = served.ask("GET", "/api/v1/runs/r1/report.html", None);
     assert!(page.contains("<html") && page.contains("</html>"));
+    let (_, metrics) = served.ask("GET", "/metrics", None);
+    let file = served.net.file("metrics");
+    std::fs::write(&file, &metrics).expect("written");
+    let script = served.net.file("parse.py");
+    std::fs::write(&script, PARSE).expect("written");
+    let parsed = served.net.run(format!("/usr/bin/python3 {script} {file}")).ok().stdout;
+    assert_eq!(parsed.trim(), tx.to_string(), "{metrics}");
     let (_, csv) = served.ask("GET", "/api/v1/runs/r1/report.csv", None);
     assert!(csv.lines().count() > 1, "{csv}");
     // The events end by themselves, and the last says what became of it.
