@@ -579,7 +579,7 @@ mod tests {
     fn each_offence_is_told_with_its_path() {
         let packet = json!([
             {"choice": "rsvp", "rsvp": {}},
-            {"choice": "ipv4", "ipv4": {"src": {"value": "1.2.3"}, "sorce": {}, "identification": {"value": 65536}}},
+            {"choice": "ipv4", "ipv4": {"src": {"value": "1.2.3"}, "odd": {}, "identification": {"value": 65536}}},
             {"choice": "udp", "udp": {"src_port": {"value": 1, "metric_tags": [{"name": "t"}]}}},
             {"choice": "tcp", "tcp": {"ctl_syn": {"choice": "values", "values": [0, 1]}}},
             {"choice": "ipv6", "ipv6": {"src": {"increment": {"start": "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "step": "::1", "count": 2}}}},
@@ -592,7 +592,7 @@ mod tests {
         for path in [
             "[0].choice",
             "[1].ipv4.src.value",
-            "[1].ipv4.sorce",
+            "[1].ipv4.odd",
             "[1].ipv4.identification.value",
             "[2].udp.src_port.metric_tags",
             "[3].tcp.ctl_syn",
