@@ -17,6 +17,18 @@ pub struct Wanted {
     name: Option<String>,
 }
 
+impl Wanted {
+    /// Whether this figure is meant.
+    pub fn means(&self, key: &str, name: &str) -> bool {
+        self.key == key && self.name.as_ref().is_none_or(|words| begins(name, words))
+    }
+
+    /// As it was asked for.
+    pub fn text(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.key.clone(), |name| format!("{}:{name}", self.key))
+    }
+}
+
 /// A key that no figure has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no figure `{}`; {}", printable(.0), near(.0, keys()))]

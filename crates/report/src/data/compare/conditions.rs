@@ -5,7 +5,7 @@ use crate::data::model::{Interface, Report, Source};
 use crate::data::units;
 
 /// Conditions with their values as text, in the order they are told.
-pub(super) fn of(report: &Report) -> Vec<(String, String)> {
+pub fn of(report: &Report) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {

@@ -112,12 +112,28 @@ pub fn fragment(report: &Report) -> String {
     )
 }
 
+/// A page of other contents in the same style, which has no script and may run none.
+pub fn page(title: &str, style: &str, contents: &str) -> String {
+    let head = head_with(title, "default-src 'none'; style-src 'unsafe-inline'", style);
+    format!("{head}{contents}</main>\n</body>\n</html>\n")
+}
+
+/// A text from outside as text in HTML and SVG.
+pub fn escaped(text: &str) -> String {
+    Esc(text).to_string()
+}
+
 /// Up to where the page's contents begin.
 fn head(title: &str) -> String {
+    head_with(title, CONTENT_POLICY, "")
+}
+
+/// The same with rules of its own, behind those of all pages.
+fn head_with(title: &str, policy: &str, style: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}{style}</style>\n</head>\n<body>\n<main>\n",
         Esc(title),
         include_str!("style.css"),
     )

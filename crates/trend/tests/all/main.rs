@@ -1,0 +1,6 @@
+//! Folders of made-up results, read and judged.
+
+mod faults;
+mod folder;
+mod made;
+mod measured;
