@@ -21,6 +21,7 @@ pub mod plugin;
 pub mod search;
 pub mod search_between;
 pub mod serve;
+pub mod trend;
 
 use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;
@@ -190,6 +191,8 @@ pub enum Command {
     Report(ReportCommand),
     /// Compare results: what differs, and whether by more than the noise.
     Compare(compare::Compare),
+    /// Look at a folder of results over time: what changed, after which result, and what else changed there (docs/trend.md).
+    Trend(trend::Trend),
     /// Show the kernel's protocol and interface counters, or what changed between two looks at them (docs/counters.md).
     Counters(counters::Counters),
     /// Subtract two listings of counters by name: netstat -s, ethtool -S, nstat, /proc/net files, JSON.
@@ -512,6 +515,27 @@ pub struct Run {
     /// The jobs: YAML or JSON, of the layout netdyno.job/1; - is standard input.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+    /// Run it again and again, a run beginning so long after the one before: 1h. Results go into --keep; runs never overlap. Ctrl-C ends.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "keep", help_heading = "Again and again")]
+    pub every: Option<Duration>,
+    /// Keep the result in a folder of its own within this one, named by the time (docs/trend.md).
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        value_hint = ValueHint::DirPath,
+        help_heading = "Again and again",
+        conflicts_with_all = ["report", "json", "csv", "get", "json_lines", "print_job", "tui"]
+    )]
+    pub keep: Option<PathBuf>,
+    /// With --every: end after so many runs.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "every",
+        value_parser = clap::value_parser!(u64).range(1..),
+        help_heading = "Again and again"
+    )]
+    pub times: Option<u64>,
     #[command(flatten)]
     pub allowed: Allowed,
     #[command(flatten)]

@@ -14,7 +14,7 @@
 /// normally distributed values.
 const PRICE: f64 = 6.643_856;
 /// Fewer values tell no change from chance.
-const FEWEST: usize = 4;
+pub const FEWEST: usize = 4;
 /// Places at which a cut may be, in a long series; the newest results are places each.
 const PLACES: usize = 256;
 /// So many of the newest.

@@ -88,7 +88,7 @@ fn case(series: &Series, line: &Line) -> String {
             format!("{head}>\n      <failure message=\"{}\"/>\n    </testcase>\n", escaped(&told))
         }
         Outcome::NotJudged => format!(
-            "{head}>\n      <skipped message=\"the newest result does not have it\"/>\n    </testcase>\n"
+            "{head}>\n      <skipped message=\"too few results, or the newest does not have it\"/>\n    </testcase>\n"
         ),
         _ => format!("{head}/>\n"),
     }

@@ -1,6 +1,6 @@
 //! Series of like with like: results of the same job at the same place, in the order of their times, and what changed.
 
-use crate::change::{Group, groups};
+use crate::change::{FEWEST, Group, groups};
 use crate::entry::Declared;
 use crate::read::{Folder, Kept, LeftOut};
 use crate::time::show;
@@ -307,7 +307,7 @@ fn line(of: &Declared, values: Vec<Option<f64>>, conditions: &[Vec<(String, Stri
     let newest_has_it = values.last().is_some_and(Option::is_some);
     let shift = shift(&groups, &values, conditions).filter(|_| newest_has_it);
     let outcome = match &shift {
-        _ if !newest_has_it => Outcome::NotJudged,
+        _ if !newest_has_it || there.len() < FEWEST => Outcome::NotJudged,
         None => Outcome::Same,
         // The newest is an exception as there have been: it belongs to no group.
         Some(_) if exceptions.last() == values.len().checked_sub(1).as_ref() => Outcome::Same,

@@ -1,13 +1,12 @@
 //! A trend for the terminal, and as JSON.
 
+use crate::change::FEWEST;
 use crate::series::{Line, Outcome, Series, Trend};
 use report::text::{Options, fold};
 use report::units::{counted, printable};
 
 /// Files that are left out are named up to this many of a kind.
 const MOST_NAMED: usize = 10;
-/// Series of fewer results are not laid out: nothing can be said of them.
-const FEWEST: usize = 4;
 /// Columns by which what goes on is indented.
 const INDENT: usize = 2;
 

@@ -456,6 +456,7 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
         ("clone" | "clone capture" | "clone doctor", missing) if missing.starts_with("--from") => {
             ("the interface and port of the server", &[], &["--from", "eth0:80"])
         }
+        ("trend", _) => ("a folder that holds results", &["FOLDER"], &[]),
         ("compare", _) => ("folders that --report wrote", &["BEFORE", "AFTER"], &[]),
         ("search", _) => ("what is searched for", &["throughput", "--lab"], &[]),
         ("completions", _) => ("bash, zsh or fish", &["bash"], &[]),

@@ -259,6 +259,9 @@ pub fn run_file(args: &Run) -> Result<u8> {
             if jobs.len() == 1 { name.clone() } else { format!("{name}: jobs[{number}]") }
         })?;
     }
+    if let Some(folder) = &args.keep {
+        return super::every::run(args, folder);
+    }
     match &jobs[..] {
         [job] => {
             let report = attended(job, consent, &args.output).context(name)?;

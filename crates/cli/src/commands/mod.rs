@@ -13,6 +13,7 @@ mod craft;
 mod demo;
 mod doctor;
 pub mod edit;
+mod every;
 mod info;
 pub mod jobs;
 pub mod lab;
@@ -33,6 +34,7 @@ pub mod serve;
 #[path = "no_serve.rs"]
 pub mod serve;
 mod synth;
+mod trend;
 
 use crate::cli::job::Typed;
 use crate::cli::{Cli, Command};
@@ -110,6 +112,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
             crate::output::conclude_kept(&report, &output, &args.path)
         }
         Command::Compare(args) => compare::run(args),
+        Command::Trend(args) => trend::run(&args),
         Command::Counters(args) => counters::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
         Command::Completions { shell } => completions::run(shell),

@@ -428,6 +428,17 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "trend",
+        &[
+            example("What changed, and since when", "netdyno trend results"),
+            example(
+                "In CI: exit status 1 if the newest is worse by 2 % or more",
+                "netdyno trend results --check --least 2% --format markdown",
+            ),
+            example("A page with a plot for each figure", "netdyno trend results --page trend.html"),
+        ],
+    ),
+    (
         "tcprewrite",
         &[example(
             "Another Ethernet address",
