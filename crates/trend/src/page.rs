@@ -152,7 +152,9 @@ fn figure(series: &Series, line: &Line) -> String {
         None => "not in the newest result".to_owned(),
     };
     let changed = matches!(line.outcome, Outcome::Worse | Outcome::Better);
-    let told = line.told(series).filter(|_| changed).map(|told| format!("<p>{}.</p>", escaped(&told)));
+    let after = line.shift.as_ref().map(|shift| series.named(shift.after)).unwrap_or_default();
+    let told = line.moved().filter(|_| changed);
+    let told = told.map(|told| format!("<p>{}, after {}.</p>", escaped(&told), escaped(&after)));
     format!(
         "<figure{class}><figcaption><b>{}</b><span>{}</span></figcaption>{}{}</figure>\n",
         escaped(&line.name),
@@ -171,7 +173,9 @@ struct Place {
 
 impl Place {
     fn of(line: &Line) -> Place {
-        let values = || line.values.iter().flatten().copied();
+        // An exception would press all others together: it is drawn at the edge.
+        let of_group = |(at, value): (usize, &Option<f64>)| value.filter(|_| !line.exceptions.contains(&at));
+        let values = || line.values.iter().enumerate().filter_map(of_group);
         let (least, greatest) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         Place { results: line.values.len() as f64, least, greatest }
@@ -185,7 +189,7 @@ impl Place {
         let span = self.greatest - self.least;
         // A figure that never varies is a line in the middle.
         let share = if span > 0.0 { (value - self.least) / span } else { 0.5 };
-        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share.clamp(-0.04, 1.04)
     }
 }
 

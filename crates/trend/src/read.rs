@@ -223,6 +223,7 @@ fn entry(bytes: &[u8]) -> Result<Entry, (Why, String)> {
     }
     let report = report::json::from_str(&without_histograms(text)).map_err(|error| match error {
         report::json::ReadError::OtherVersion { .. } => (Why::OtherVersion, error.to_string()),
+        report::json::ReadError::NotJson(error) => damaged(error.to_string()),
         other => damaged(other.to_string()),
     })?;
     if let report::Verdict::Failed { reasons } = &report.result.verdict {

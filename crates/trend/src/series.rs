@@ -378,9 +378,25 @@ impl Changed {
 }
 
 impl Series {
-    /// The result of this index, as a sentence names it.
+    /// The result of this index, as a sentence names it: by its path and time, if that is not its name already.
     pub fn named(&self, at: usize) -> String {
-        self.results.get(at).map_or_else(String::new, |past| format!("{} ({})", past.path, past.started))
+        let Some(past) = self.results.get(at) else { return String::new() };
+        let by_time = past.path.ends_with(&past.started.replace(':', "-"));
+        if by_time { past.path.clone() } else { format!("{} ({})", past.path, past.started) }
+    }
+}
+
+impl Shift {
+    /// Where it is, and what else changed there.
+    pub(crate) fn place(&self, series: &Series) -> (String, String) {
+        let changed = match self.changed.as_slice() {
+            [] => "nothing else that results tell changed there".to_owned(),
+            changed => {
+                let words: Vec<String> = changed.iter().map(Changed::words).collect();
+                format!("changed there: {}", words.join("; "))
+            }
+        };
+        (format!("after {}, since {}", series.named(self.after), series.named(self.since)), changed)
     }
 }
 
@@ -390,37 +406,24 @@ impl Line {
         self.values.iter().rev().flatten().next().copied()
     }
 
-    /// What became of it, in words: from what to what, since when, and what else changed.
-    pub fn told(&self, series: &Series) -> Option<String> {
+    /// From what to what, in words: "539 ns in 40 results before, 702 ns in 19 results since (+30.2 %)".
+    pub fn moved(&self) -> Option<String> {
         let shift = self.shift.as_ref()?;
-        let of = |mean: f64| self.unit.show(mean);
+        let [.., before, now] = self.groups.as_slice() else { return None };
+        let of = |mean: f64, group: &Group| {
+            format!("{} in {}", self.unit.show(mean), report::units::counted(group.values as u64, "result"))
+        };
         let ratio = shift.ratio.map(|ratio| {
             let sign = if ratio > 0.0 { "+" } else { "" };
             format!(" ({sign}{})", report::units::percent(ratio))
         });
-        let count = |group: Option<&Group>| {
-            report::units::counted(group.map_or(0, |group| group.values as u64), "result")
-        };
-        let [.., before, now] = self.groups.as_slice() else { return None };
-        let changed = match shift.changed.as_slice() {
-            [] => "nothing else that results tell changed there".to_owned(),
-            changed => {
-                format!(
-                    "changed there: {}",
-                    changed.iter().map(Changed::words).collect::<Vec<_>>().join("; ")
-                )
-            }
-        };
-        Some(format!(
-            "{} after {}, since {}: {} in {} before, {} in {} since{}; {changed}",
-            self.name,
-            series.named(shift.after),
-            series.named(shift.since),
-            of(shift.before),
-            count(Some(before)),
-            of(shift.now),
-            count(Some(now)),
-            ratio.unwrap_or_default(),
-        ))
+        let (was, is) = (of(shift.before, before), of(shift.now, now));
+        Some(format!("{was} before, {is} since{}", ratio.unwrap_or_default()))
+    }
+
+    /// What became of it, in words: from what to what, since when, and what else changed.
+    pub fn told(&self, series: &Series) -> Option<String> {
+        let (place, changed) = self.shift.as_ref()?.place(series);
+        Some(format!("{} {place}: {}; {changed}", self.name, self.moved()?))
     }
 }

@@ -1,7 +1,7 @@
 //! A trend for the terminal, and as JSON.
 
 use crate::change::FEWEST;
-use crate::series::{Line, Outcome, Series, Trend};
+use crate::series::{Line, Outcome, Series, Shift, Trend};
 use report::text::{Options, fold};
 use report::units::{counted, printable};
 
@@ -149,19 +149,29 @@ pub(crate) fn counts(trend: &Trend) -> String {
     text + "."
 }
 
-/// What it comes to: each figure that is worse, with since when and what else changed.
+/// What it comes to: what is worse and what is better, with since when and what else changed. Figures that changed at the same
+/// place stand together.
 pub(crate) fn conclusion(trend: &Trend) -> Vec<String> {
     let mut lines = Vec::new();
-    let several = trend.series.len() > 1;
     for series in &trend.series {
-        for line in &series.figures {
-            let word = match line.outcome {
-                Outcome::Worse => "WORSE",
-                Outcome::Better => "BETTER",
-                _ => continue,
-            };
-            let of = if several { format!("{}: ", series.name) } else { String::new() };
-            lines.extend(line.told(series).map(|told| format!("{word}: {of}{told}.")));
+        let of = if trend.series.len() > 1 { format!("{}: ", series.name) } else { String::new() };
+        for (outcome, word) in [(Outcome::Worse, "WORSE"), (Outcome::Better, "BETTER")] {
+            let changed = series.figures.iter().filter(|line| line.outcome == outcome);
+            let mut at: Vec<(&Shift, Vec<String>)> = Vec::new();
+            for (line, shift) in changed.filter_map(|line| Some((line, line.shift.as_ref()?))) {
+                let told = format!("{} {}", line.name, line.moved().unwrap_or_default());
+                match at
+                    .iter_mut()
+                    .find(|(known, _)| (known.after, known.since) == (shift.after, shift.since))
+                {
+                    Some((_, figures)) => figures.push(told),
+                    None => at.push((shift, vec![told])),
+                }
+            }
+            lines.extend(at.into_iter().map(|(shift, figures)| {
+                let (place, changed) = shift.place(series);
+                format!("{word}: {of}{place}: {}; {changed}.", figures.join("; "))
+            }));
         }
     }
     if lines.is_empty() {

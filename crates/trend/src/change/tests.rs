@@ -46,7 +46,7 @@ fn a_step_of_5_percent_in_40_results_is_found_wherever_it_is() {
 fn noise_alone_is_no_change() {
     let mut noise = Noise(2);
     for len in [4, 5, 6, 8, 10, 20, 40, 100, 300] {
-        let series = if len > 100 { 100 } else { 2000 };
+        let series = if len > 100 { 100 } else { 500 };
         let alarms = (0..series).filter(|_| starts(&noise.series(len, 0.01, |_| 1e6)).len() > 1).count();
         println!("{len} results: {alarms} false alarms in {series} series");
         assert!(alarms * 100 <= series, "{len} results: {alarms} of {series}");

@@ -123,7 +123,7 @@ fn an_index_makes_no_difference_and_damage_to_it_none_either() {
     assert_eq!(trend::json(&judge(&again, &Wish::default())), of_files);
     let index = made.path().join(".netdyno-trend");
     let whole = std::fs::read(&index).expect("an index");
-    for at in (0..whole.len()).step_by(whole.len() / 60).filter(|at| *at > 40) {
+    for at in (0..whole.len()).step_by(whole.len() / 12).filter(|at| *at > 40) {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         std::fs::write(&index, damaged).expect("written");
