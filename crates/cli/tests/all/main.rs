@@ -78,3 +78,4 @@ mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;
 mod tcprewrite;
+mod trend;

@@ -1,0 +1,231 @@
+//! `netdyno trend` on folders of real results and changed copies of them, and `netdyno run --every --keep`, which fills such folders.
+
+use crate::common::*;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A result of a real run, and a folder in which it stands many times over, an hour after each other, as `change` has them.
+fn results(dir: &Folder, count: u64, change: impl Fn(u64, &mut Value)) -> String {
+    let first = dir.path().join("first");
+    run(format!(
+        "netdyno send ipv4/udp --engine null --rate 100kpps --count 1000 --quiet --report {}",
+        first.display()
+    ));
+    let text = std::fs::read_to_string(first.join("result.json")).expect("the result");
+    let whole: Value = serde_json::from_str(&text).expect("JSON");
+    let folder = dir.path().join("results");
+    for n in 0..count {
+        let mut result = whole.clone();
+        result["environment"]["started"] = json!(format!("2026-01-{:02}T{:02}:00:00Z", 1 + n / 24, n % 24));
+        // Noise of 1 %, the same each time.
+        let noise = ((n * 7919 % 101) as f64 / 50.0 - 1.0) * 0.01;
+        result["result"]["tx"]["frames_per_second"] = json!(100_000.0 * (1.0 + noise));
+        result["resolved"]["seed"] = json!(n);
+        change(n, &mut result);
+        let own = folder.join(format!("run-{n:02}"));
+        std::fs::create_dir_all(&own).expect("a folder");
+        std::fs::write(own.join("result.json"), serde_json::to_string_pretty(&result).expect("JSON"))
+            .expect("written");
+    }
+    folder.display().to_string()
+}
+
+fn slower(result: &mut Value) {
+    let rate = &mut result["result"]["tx"]["frames_per_second"];
+    *rate = json!(rate.as_f64().expect("a rate") * 0.95);
+    result["environment"]["kernel"] = json!("99.1.0-new");
+}
+
+#[test]
+fn a_regression_fails_a_check_and_says_what_else_changed() {
+    let dir = folder();
+    let folder = results(&dir, 40, |n, result| {
+        if n >= 34 {
+            slower(result);
+        }
+    });
+    run(format!("netdyno trend {folder}")).ok();
+    let page = dir.path().join("trend.html").display().to_string();
+    let told = run(format!("netdyno trend {folder} --check --page {page}")).with(1);
+    let said = unfolded(&told.stdout);
+    for words in
+        ["WORSE: after run-33 (", "since run-34 (", " in 34 results before, ", "-> 99.1.0-new", "(-5."]
+    {
+        assert!(said.contains(words), "no `{words}`: {}", told.stdout);
+    }
+    let html = std::fs::read_to_string(&page).expect("the page");
+    assert!(html.contains("Worse than before") && !html.contains("<script"), "{html}");
+    run(format!("netdyno trend {folder} --check --least 10%")).ok();
+    run(format!("netdyno trend {folder} --check --since 2026-01-02T10:00:00Z")).ok();
+    let json = run(format!("netdyno trend {folder} --check --json")).with(1).json();
+    assert_eq!(json["schema"], "netdyno.trend/1");
+    let series = &json["series"][0];
+    let sent = &series["figures"][0];
+    assert_eq!((&sent["key"], &sent["outcome"]), (&json!("tx_frames_per_second"), &json!("worse")));
+    assert_eq!((&sent["shift"]["after"], &sent["groups"][1]["values"]), (&json!(33), &json!(6)));
+    assert_eq!(series["results"][34]["path"], "run-34");
+    let xml = run(format!("netdyno trend {folder} --check --format junit")).with(1).stdout;
+    assert!(xml.contains("<failure message=\"sent after run-33"), "{xml}");
+    let table = run(format!("netdyno trend {folder} --check --format markdown")).with(1).stdout;
+    assert!(table.contains("| **worse** "), "{table}");
+    // A page of somebody else is not replaced.
+    std::fs::write(&page, "mine").expect("written");
+    run(format!("netdyno trend {folder} --page {page}")).refused(&["--page", "is no page of netdyno's"]);
+}
+
+#[test]
+fn damaged_results_are_named_and_old_ones_pruned() {
+    let dir = folder();
+    let folder = results(&dir, 12, |_, _| ());
+    let file = |n: u64| format!("{folder}/run-{n:02}/result.json");
+    let whole = std::fs::read_to_string(file(1)).expect("a result");
+    std::fs::write(file(1), &whole[..whole.len() / 3]).expect("written");
+    std::fs::write(file(2), whole.replace("netdyno.report/2", "netdyno.report/9")).expect("written");
+    std::fs::write(file(3), whole.replace("2026-01-01", "2996-01-01")).expect("written");
+    let told = run(format!("netdyno trend {folder} --check")).ok();
+    let said = unfolded(&told.stdout);
+    for words in [
+        "left out, damaged: 1: run-01/result.json",
+        "left out, of another version: 1: run-02/",
+        "left out, of the future: 1: run-03",
+        "9 results in 1 series, 3 left out",
+    ] {
+        assert!(said.contains(words), "no `{words}`: {}", told.stdout);
+    }
+    run(format!("netdyno trend {folder} --prune 1d --keep-newest 5"))
+        .ok()
+        .says(&["removed run-00", "4 results removed"]);
+    let left = run(format!("netdyno trend {folder} --json")).ok().json();
+    assert_eq!((&left["results"], &left["left_out"][0]["why"]), (&json!(5), &json!("damaged")));
+}
+
+#[test]
+fn what_is_no_folder_of_results_is_one_clear_error() {
+    let dir = folder();
+    let empty = dir.path().display();
+    run(format!("netdyno trend {empty}")).refused(&["no results in", "--keep"]);
+    run(format!("netdyno trend {empty}/none")).refused(&["none", "No such file"]);
+    let folder = results(&dir, 4, |_, _| ());
+    run(format!("netdyno trend {folder} --figure latency_p99"))
+        .refused(&["--figure latency_p99: no result in"]);
+    run(format!("netdyno trend {folder} --figure latency")).with(2).says(&["near it are latency_p50"]);
+    run(format!("netdyno trend {folder} --since yesterday")).with(2).says(&["2026-11-28", "30d"]);
+}
+
+/// A job of so long, in a file.
+fn job(dir: &Folder, count: &str) -> String {
+    let path = dir.path().join("job.yaml");
+    let printed =
+        run(format!("netdyno send ipv4/udp --engine null --rate 10kpps --count {count} --print-job"))
+            .ok()
+            .stdout;
+    std::fs::write(&path, printed).expect("a job");
+    path.display().to_string()
+}
+
+/// The results in a folder.
+fn kept(folder: &Path) -> Vec<String> {
+    let list = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        list.map(|item| item.expect("an item").file_name().into_string().expect("a name")).collect();
+    names.retain(|name| folder.join(name).join("result.json").is_file());
+    names.sort();
+    names
+}
+
+#[test]
+fn a_job_is_repeated_and_its_results_are_kept() {
+    let dir = folder();
+    let (job, folder) = (job(&dir, "100"), dir.path().join("kept"));
+    let keep = format!("netdyno run {job} --keep {}", folder.display());
+    let ran = run(format!("{keep} --every 1s --times 3"));
+    assert!(ran.status <= 1, "{}", ran.stderr);
+    assert_eq!(kept(&folder).len(), 3, "{}", ran.stderr);
+    // One alone, and one more after a restart.
+    assert!(run(&keep).status <= 1);
+    assert!(run(format!("{keep} --every 1s --times 1 --quiet")).status <= 1);
+    assert_eq!(kept(&folder).len(), 5);
+    let trend = run(format!("netdyno trend {} --json", folder.display())).ok().json();
+    assert_eq!((&trend["results"], trend["series"].as_array().expect("series").len()), (&json!(5), 1));
+    // What cannot be done is refused before the first run.
+    run(format!("netdyno run - --keep {}", folder.display())).with(2);
+    run(format!("{keep} --every 0s")).with(2);
+    run(format!("netdyno run {job} --every 1s")).with(2).says(&["--keep"]);
+    run(format!("{keep} --json")).with(2).says(&["cannot be used with"]);
+    let no_folder = dir.path().join("file");
+    std::fs::write(&no_folder, "").expect("written");
+    run(format!("netdyno run {job} --keep {}", no_folder.display())).refused(&["--keep", "name a folder"]);
+}
+
+#[test]
+fn two_do_not_keep_results_in_one_folder() {
+    let dir = folder();
+    let (job, folder) = (job(&dir, "1M"), dir.path().join("kept"));
+    let mut first = start(command(format!("netdyno run {job} --every 1h --keep {}", folder.display())));
+    first.until_it_says("into ");
+    let second = run(format!("netdyno run {job} --every 1h --keep {}", folder.display()));
+    second.refused(&["keeps results there already", &format!("process {} ", first.pid())]);
+    first.signal("TERM");
+    first.wait();
+}
+
+#[test]
+fn an_interrupt_ends_the_run_in_order_and_keeps_its_result() {
+    let dir = folder();
+    let (job, folder) = (job(&dir, "1M"), dir.path().join("kept"));
+    let mut running = start(command(format!("netdyno run {job} --every 1h --keep {}", folder.display())));
+    running.until_it_says("into ");
+    // The run itself says when it has begun: before that a signal ends it without a result.
+    running.until_it_says("sent");
+    running.signal("INT");
+    let ran = running.wait();
+    assert!(ran.status <= 1, "{}: {}", ran.status, ran.stderr);
+    assert_eq!(kept(&folder).len(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended after 1 run"), "{}", ran.stderr);
+    // It waits for the next hour now, and ends at once when it is asked to.
+    let mut waiting = start(command(format!("netdyno run {job} --every 1h --keep {}", folder.display())));
+    waiting.until_it_says("the next run begins at");
+    waiting.signal("TERM");
+    assert_eq!(waiting.wait().ok().status, 0);
+    assert_eq!(kept(&folder).len(), 1);
+}
+
+#[test]
+fn a_slower_xdp_program_fails_the_example_for_ci() {
+    let dir = folder();
+    // The second drops each twentieth frame.
+    for (name, body) in [("base", "return 2;"), ("head", "return __sync_fetch_and_add(&n, 1) % 20 ? 2 : 1;")]
+    {
+        let text = format!(
+            "static unsigned long n; __attribute__((section(\"xdp\"), used)) int prog(void *ctx) {{ {body} }}\n\
+             char license[] __attribute__((section(\"license\"), used)) = \"GPL\";\n"
+        );
+        let file = |end: &str| dir.path().join(format!("{name}.{end}")).display().to_string();
+        std::fs::write(file("c"), text).expect("written");
+        run(format!("clang -O2 -g -target bpf -c {} -o {}", file("c"), file("o"))).ok();
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ci");
+    let words = dir.path().join("words");
+    std::fs::create_dir(&words).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_netdyno"), words.join("netdyno")).expect("a link");
+    let path = format!("{}:{}", words.display(), std::env::var("PATH").expect("a path"));
+    let text = std::fs::read_to_string(examples.join("job.yaml")).expect("the job");
+    let job = dir.path().join("job.yaml");
+    std::fs::write(&job, text.replace("20kpps", "2kpps").replace("2s", "200ms")).expect("written");
+    let compared = |head: &str, results: &str| {
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        let mut script = command(format!(
+            "{} {} {} {} {} --figure loss_ratio --format markdown",
+            examples.join("xdp-regression.sh").display(),
+            at("base.o"),
+            at(head),
+            job.display(),
+            at(results)
+        ));
+        script.env("PATH", &path);
+        start(script).wait()
+    };
+    compared("base.o", "same").ok();
+    let worse = compared("head.o", "worse").with(1);
+    assert!(worse.stdout.contains("| 0 % | 5"), "{}", worse.stdout);
+}
