@@ -52,13 +52,13 @@ pub(crate) struct Walked {
 pub(crate) fn walk(folder: &Path) -> io::Result<Walked> {
     let mut walked = Walked::default();
     fs::read_dir(folder)?;
-    walked.into_folder(folder, Path::new(""), 0);
+    walked.look_into(folder, Path::new(""), 0);
     walked.found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(walked)
 }
 
 impl Walked {
-    fn into_folder(&mut self, root: &Path, within: &Path, depth: usize) {
+    fn look_into(&mut self, root: &Path, within: &Path, depth: usize) {
         let at = root.join(within);
         let listed = fs::metadata(&at).and_then(|data| Ok((data, fs::read_dir(&at)?)));
         let (data, list) = match listed {
@@ -93,7 +93,7 @@ impl Walked {
             Err(_) => return,
         };
         if data.is_dir() && !hidden {
-            return self.into_folder(root, name, depth + 1);
+            return self.look_into(root, name, depth + 1);
         }
         let is_json = name.extension().is_some_and(|end| end == "json");
         if !is_json || hidden {

@@ -39,7 +39,7 @@ pub fn result(n: u64, frames_per_second: f64) -> Report {
     }];
     let frames = frames_per_second as u64;
     let totals = Totals::over(frames, frames * 60, 1_000_000_000);
-    report.result.tx = Some(Tx { totals: totals.clone(), ..Tx::default() });
+    report.result.tx = Some(Tx { totals, ..Tx::default() });
     report.result.rx = Some(Rx { totals, ..Rx::default() });
     report.result.loss = Some(Loss::between(frames, frames));
     report
