@@ -381,7 +381,8 @@ impl Series {
     /// The result of this index, as a sentence names it: by its path and time, if that is not its name already.
     pub fn named(&self, at: usize) -> String {
         let Some(past) = self.results.get(at) else { return String::new() };
-        let by_time = past.path.ends_with(&past.started.replace(':', "-"));
+        let own = past.path.rsplit('/').next().unwrap_or_default();
+        let by_time = own.starts_with(&past.started.replace(':', "-"));
         if by_time { past.path.clone() } else { format!("{} ({})", past.path, past.started) }
     }
 }

@@ -159,7 +159,7 @@ pub(crate) fn conclusion(trend: &Trend) -> Vec<String> {
             let changed = series.figures.iter().filter(|line| line.outcome == outcome);
             let mut at: Vec<(&Shift, Vec<String>)> = Vec::new();
             for (line, shift) in changed.filter_map(|line| Some((line, line.shift.as_ref()?))) {
-                let told = format!("{} {}", line.name, line.moved().unwrap_or_default());
+                let told = format!("{}: {}", line.name, line.moved().unwrap_or_default());
                 match at
                     .iter_mut()
                     .find(|(known, _)| (known.after, known.since) == (shift.after, shift.since))

@@ -108,7 +108,7 @@ fn what_is_no_folder_of_results_is_one_clear_error() {
     let folder = results(&dir, 4, |_, _| ());
     run(format!("netdyno trend {folder} --figure latency_p99"))
         .refused(&["--figure latency_p99: no result in"]);
-    run(format!("netdyno trend {folder} --figure latency")).with(2).says(&["near it are latency_p50"]);
+    run(format!("netdyno trend {folder} --figure p99_latency")).with(2).says(&["near it are latency_p99"]);
     run(format!("netdyno trend {folder} --since yesterday")).with(2).says(&["2026-11-28", "30d"]);
 }
 
@@ -198,7 +198,7 @@ fn a_slower_xdp_program_fails_the_example_for_ci() {
     {
         let text = format!(
             "static unsigned long n; __attribute__((section(\"xdp\"), used)) int prog(void *ctx) {{ {body} }}\n\
-             char license[] __attribute__((section(\"license\"), used)) = \"GPL\";\n"
+             char _license[] __attribute__((section(\"license\"), used)) = \"GPL\";\n"
         );
         let file = |end: &str| dir.path().join(format!("{name}.{end}")).display().to_string();
         std::fs::write(file("c"), text).expect("written");

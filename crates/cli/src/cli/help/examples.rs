@@ -366,10 +366,16 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
     ("beforeafter", &[example("Of two listings", "netdyno beforeafter before after")]),
     (
         "run",
-        &[example(
-            "A command kept as a file, and run from it",
-            "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 1kpps \\\n    --duration 500ms --print-job >job.json; netdyno lab -- netdyno run job.json",
-        )],
+        &[
+            example(
+                "A command kept as a file, and run from it",
+                "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 1kpps \\\n    --duration 500ms --print-job >job.json; netdyno lab -- netdyno run job.json",
+            ),
+            example(
+                "Again and again, with results for `netdyno trend`",
+                "netdyno run job.yaml --every 2s --keep hourly --times 2",
+            ),
+        ],
     ),
     (
         "agent",
