@@ -20,6 +20,8 @@ macro_rules! skeletons {
 skeletons! {
     /// Hands frames from one interface to another.
     bridge,
+    /// Counts the frames that the kernel drops.
+    drops,
     /// Keeps segments of connections away from this host's stack.
     guard,
     /// Copies the heads of what arrives.

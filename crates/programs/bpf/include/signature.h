@@ -34,7 +34,7 @@ static __always_inline void signature_split(struct signature *out, __u64 middle)
  * A frame that lies in several buffers (jumbo frames, merged frames): the signature is in the last of them, or across
  * two, so it is copied out. Read in units of at most four bytes because the verifier wants aligned stack accesses.
  */
-static __noinline bool signature_copied(struct xdp_md *ctx, __u64 length, struct signature *out)
+static __noinline __attribute__((unused)) bool signature_copied(struct xdp_md *ctx, __u64 length, struct signature *out)
 {
 	__u32 raw[5]; /* the last one holds only two bytes */
 
