@@ -9,6 +9,7 @@ pub mod clone;
 pub mod compare;
 pub mod counters;
 pub mod declared;
+pub mod drops;
 pub mod edit;
 pub mod endpoint;
 mod foreign;
@@ -195,6 +196,8 @@ pub enum Command {
     Trend(trend::Trend),
     /// Show the kernel's protocol and interface counters, or what changed between two looks at them (docs/counters.md).
     Counters(counters::Counters),
+    /// Say which frames the kernel drops, where and why, while a command runs or until Ctrl-C (docs/why-lost.md).
+    Drops(drops::Drops),
     /// Subtract two listings of counters by name: netstat -s, ethtool -S, nstat, /proc/net files, JSON.
     Beforeafter(counters::Beforeafter),
     /// Print a completion script for a shell.

@@ -28,6 +28,7 @@ mod denied;
 mod device_counters;
 mod distrusted;
 pub mod doctor;
+pub mod dropped;
 pub mod engines;
 pub mod environment;
 mod handle;

@@ -10,7 +10,7 @@ use report::units::shell_word;
 use std::ffi::OsString;
 
 /// Verbs that run a command behind `--`.
-const RUNNING: [&str; 2] = ["lab", "counters"];
+const RUNNING: [&str; 3] = ["lab", "counters", "drops"];
 /// Verbs that read captures.
 const OF_CAPTURES: [&str; 4] = ["replay", "info", "edit", "live"];
 /// In a lab, the far end and a test with it.

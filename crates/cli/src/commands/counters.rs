@@ -109,7 +109,7 @@ fn watch(places: &Places, interval: Duration, json: bool) -> Result<u8> {
 }
 
 /// Runs a command. A signal to end that the command survives ends it, and what changed is shown all the same.
-fn run_command(words: &[std::ffi::OsString]) -> Result<ExitStatus> {
+pub(super) fn run_command(words: &[std::ffi::OsString]) -> Result<ExitStatus> {
     let signals = Signals::at_once()?;
     let (program, arguments) = words.split_first().context("which command?")?;
     let starting = || format!("running {}", program.display());

@@ -12,6 +12,7 @@ mod counters;
 mod craft;
 mod demo;
 mod doctor;
+mod drops;
 pub mod edit;
 mod every;
 mod info;
@@ -114,6 +115,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Compare(args) => compare::run(args),
         Command::Trend(args) => trend::run(&args),
         Command::Counters(args) => counters::run(&args),
+        Command::Drops(args) => drops::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man::run(&folder),

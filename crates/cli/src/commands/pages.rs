@@ -52,6 +52,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("scenarios"),
     page!("screen"),
     page!("synth"),
+    page!("why-lost"),
     page!("writing-plugins"),
 ];
 

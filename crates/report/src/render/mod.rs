@@ -5,6 +5,7 @@ pub mod classic;
 pub(crate) mod compare;
 pub mod conclusion;
 pub mod csv;
+pub mod drops;
 pub(crate) mod expected;
 mod floor;
 pub mod html;

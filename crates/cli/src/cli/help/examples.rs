@@ -363,6 +363,14 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             example("What changes, second by second", "netdyno counters --interval 1s"),
         ],
     ),
+    (
+        "drops",
+        &[
+            example("While a command ran", "netdyno drops -- ping -c 2 -i 0.2 127.0.0.1"),
+            example("Of DNS, for ten seconds", "netdyno drops --filter 'udp and port 53' --duration 10s"),
+            example("At one interface, until Ctrl-C", "netdyno drops --on eth0"),
+        ],
+    ),
     ("beforeafter", &[example("Of two listings", "netdyno beforeafter before after")]),
     (
         "run",

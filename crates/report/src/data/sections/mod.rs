@@ -12,6 +12,7 @@ pub mod cloning;
 pub mod collection;
 pub mod conversations;
 pub mod counters;
+pub mod drops;
 pub mod endpoint;
 pub mod endpoint_search;
 pub mod environment;

@@ -1,0 +1,326 @@
+//! What the kernel drops while something goes on, as data of reports: for `netdyno drops`, and for runs that send and measure.
+
+use crate::place::Place;
+use anyhow::{Context as _, Result, bail};
+use drops::{Counted, Kind, Named, Names, Only, Row, Settings, Tracer};
+use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+/// Streams that are told of one cause; what further ones lost is in its frames.
+const STREAMS: usize = 1_000;
+
+/// Looks at what the kernel drops, from its start on.
+#[derive(Debug)]
+pub struct Looking {
+    tracer: Tracer,
+    began: Instant,
+    began_ns: u64,
+    /// Its own network namespace, which needs not be named.
+    here: u32,
+}
+
+impl Looking {
+    /// Starts, for all of this host or one interface (`IFACE`, or `IFACE@NAMESPACE`).
+    ///
+    /// # Errors
+    /// There is no such interface, or drops cannot be traced here.
+    pub fn start(on: Option<&str>) -> Result<Looking> {
+        let only = on.map(|name| place(name).with_context(|| format!("`.on` {name}"))).transpose()?;
+        Looking::with(&Settings { only, ..Settings::default() })
+    }
+
+    /// The same with all settings.
+    ///
+    /// # Errors
+    /// Drops cannot be traced here.
+    pub fn with(settings: &Settings) -> Result<Looking> {
+        let tracer = Tracer::start(settings)?;
+        let began_ns = monotonic_ns();
+        Ok(Looking { tracer, began: Instant::now(), began_ns, here: drops::namespace_of_this_thread() })
+    }
+
+    /// What was dropped up to now.
+    ///
+    /// # Errors
+    /// The kernel does not give its tables.
+    pub fn look(&self) -> Result<Drops> {
+        let lasted = self.began.elapsed();
+        let counted = self.tracer.read()?;
+        let names = Names::read();
+        Ok(self.drops(&counted, &names, lasted))
+    }
+
+    fn drops(&self, counted: &Counted, names: &Names, lasted: Duration) -> Drops {
+        let dropped = self.rows(counted, names);
+        let listed: u64 = dropped.iter().map(|one| one.frames).sum();
+        let mut notes = Vec::new();
+        let named = dropped.iter().any(|one| one.function == "(hidden)");
+        notes.extend(names.missing().filter(|_| named).map(str::to_owned));
+        if counted.unread > 0 {
+            notes.push(format!(
+                "{} lay in several buffers, in which this kernel lets nobody look for a signature (Linux 6.12 does): frames of tests \
+                 among them are shown as ordinary ones",
+                report::units::counted(counted.unread, "frame")
+            ));
+        }
+        Drops {
+            schema: DROPS_SCHEMA.to_owned(),
+            duration_ns: lasted.as_nanos().try_into().unwrap_or(u64::MAX),
+            frames: listed.saturating_add(counted.unlisted),
+            drops: dropped,
+            unlisted_frames: counted.unlisted,
+            missed_frames: counted.missed,
+            local_messages: counted.frames(Kind::Local),
+            command_status: None,
+            notes,
+        }
+    }
+
+    /// Rows that differ in nothing that is shown are one, with its streams.
+    fn rows(&self, counted: &Counted, names: &Names) -> Vec<Dropped> {
+        let devices = devices(&counted.rows);
+        let mut found: BTreeMap<(Named, String, u32, DroppedKind, String, u16, u64), Dropped> = BTreeMap::new();
+        for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
+            let named = names.of(row);
+            let interface = match row.interface.as_str() {
+                "" => devices.get(&(row.netns, row.ifindex)).cloned().unwrap_or_default(),
+                name => name.to_owned(),
+            };
+            let kind = kind(row.kind);
+            let (protocol, port) = match kind {
+                DroppedKind::Ordinary => (protocol(row).unwrap_or_default(), row.port),
+                _ => (String::new(), 0),
+            };
+            let netns = if row.netns == self.here { 0 } else { row.netns };
+            // Functions without a name are told apart all the same.
+            let apart = if named.function.starts_with('(') { row.location } else { 0 };
+            let key = (named, interface, netns, kind, protocol, port, apart);
+            let one = found.entry(key.clone()).or_insert_with(|| {
+                let (Named { function, reason }, interface, netns, kind, protocol, port, _) = key;
+                Dropped {
+                    function,
+                    reason,
+                    kind,
+                    interface: (!interface.is_empty()).then_some(interface),
+                    namespace: (netns != 0).then_some(netns),
+                    protocol: (!protocol.is_empty()).then_some(protocol),
+                    port: (port != 0).then_some(port),
+                    first_ns: u64::MAX,
+                    ..Dropped::default()
+                }
+            });
+            self.add(one, row);
+        }
+        let mut all: Vec<Dropped> = found.into_values().collect();
+        all.sort_by(|a, b| b.frames.cmp(&a.frames));
+        for one in &mut all {
+            one.streams.sort_by_key(|stream| stream.stream);
+            one.streams.truncate(STREAMS);
+        }
+        all
+    }
+
+    fn add(&self, one: &mut Dropped, row: &Row) {
+        let since = |ns: u64| ns.saturating_sub(self.began_ns);
+        one.frames = one.frames.saturating_add(row.frames);
+        one.bytes = one.bytes.saturating_add(row.bytes);
+        one.copies = one.copies.saturating_add(row.copies);
+        one.first_ns = one.first_ns.min(since(row.first_ns));
+        one.last_ns = one.last_ns.max(since(row.last_ns));
+        if row.kind != Kind::Signed || row.coarse || row.frames == 0 {
+            return;
+        }
+        let new = DroppedOfStream {
+            stream: row.stream,
+            frames: row.frames,
+            first_sequence: row.first_sequence,
+            last_sequence: row.last_sequence,
+            lowest_sequence: row.lowest,
+            highest_sequence: row.highest,
+            first_ns: since(row.first_ns),
+            last_ns: since(row.last_ns),
+        };
+        match one.streams.iter_mut().find(|stream| stream.stream == row.stream) {
+            Some(was) => join(was, &new),
+            None => one.streams.push(new),
+        }
+    }
+}
+
+/// The same stream at the same place, with another address.
+fn join(was: &mut DroppedOfStream, new: &DroppedOfStream) {
+    if new.first_ns < was.first_ns {
+        (was.first_ns, was.first_sequence) = (new.first_ns, new.first_sequence);
+    }
+    if new.last_ns > was.last_ns {
+        (was.last_ns, was.last_sequence) = (new.last_ns, new.last_sequence);
+    }
+    was.frames = was.frames.saturating_add(new.frames);
+    was.lowest_sequence = was.lowest_sequence.min(new.lowest_sequence);
+    was.highest_sequence = was.highest_sequence.max(new.highest_sequence);
+}
+
+/// Names of interfaces by namespace and number, as far as any row has them.
+fn devices(rows: &[Row]) -> HashMap<(u32, u32), String> {
+    let named = rows.iter().filter(|row| !row.interface.is_empty());
+    named.map(|row| ((row.netns, row.ifindex), row.interface.clone())).collect()
+}
+
+fn kind(of: Kind) -> DroppedKind {
+    match of {
+        Kind::Signed => DroppedKind::Test,
+        Kind::SignedByOthers => DroppedKind::OtherTest,
+        Kind::Xdp => DroppedKind::Xdp,
+        Kind::Ordinary | Kind::Local => DroppedKind::Ordinary,
+    }
+}
+
+fn protocol(row: &Row) -> Option<String> {
+    let name = match (row.ethertype, row.protocol) {
+        (0x0800, 0) => "ip",
+        (0x86dd, 0) => "ipv6",
+        (0x0800 | 0x86dd, 1) => "icmp",
+        (0x0800 | 0x86dd, 2) => "igmp",
+        (0x0800 | 0x86dd, 6) => "tcp",
+        (0x0800 | 0x86dd, 17) => "udp",
+        (0x0800 | 0x86dd, 47) => "gre",
+        (0x0800 | 0x86dd, 50) => "esp",
+        (0x0800 | 0x86dd, 58) => "icmpv6",
+        (0x0800 | 0x86dd, 132) => "sctp",
+        (0x0800 | 0x86dd, other) => return Some(format!("ip {other}")),
+        (0x0806, _) => "arp",
+        (0x88cc, _) => "lldp",
+        (0, _) => return None,
+        (other, _) => return Some(format!("0x{other:04x}")),
+    };
+    Some(name.to_owned())
+}
+
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.unsigned_abs())
+}
+
+fn place(name: &str) -> Result<Only> {
+    let place = Place::find(name)?;
+    let netns = place.run_in(drops::namespace_of_this_thread)?;
+    Ok(Only { ifindex: place.interface.index, netns })
+}
+
+/// Which rows are shown: all that agree with every word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter(Vec<Word>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Protocol(String),
+    Port(u16),
+    Function(String),
+    Reason(String),
+    Stream(u32),
+}
+
+const PROTOCOLS: [&str; 11] =
+    ["tcp", "udp", "icmp", "icmpv6", "sctp", "arp", "igmp", "gre", "esp", "lldp", "ipv6"];
+
+impl std::str::FromStr for Filter {
+    type Err = anyhow::Error;
+
+    /// Reads words such as `udp and port 53`, `reason NETFILTER_DROP`, `function ip_forward`, `stream 3`.
+    fn from_str(text: &str) -> Result<Filter> {
+        const HOW: &str = "words are udp, tcp, icmp, arp and the like, port N, reason NAME, function NAME, stream N, with `and` between \
+                           them, and all of them must be true of what is shown";
+        let mut found = Vec::new();
+        let mut words = text.split_whitespace().filter(|word| *word != "and" && *word != "&&");
+        while let Some(word) = words.next() {
+            let lower = word.to_ascii_lowercase();
+            if PROTOCOLS.contains(&&*lower) {
+                found.push(Word::Protocol(lower));
+                continue;
+            }
+            if !matches!(&*lower, "port" | "reason" | "function" | "stream") {
+                bail!("there is no word `{word}` in a filter of drops: {HOW}");
+            }
+            let value = words.next().with_context(|| format!("what behind `{word}`? {HOW}"))?;
+            let number = || format!("`{value}` is no number of a {lower}");
+            found.push(match &*lower {
+                "port" => Word::Port(value.parse().with_context(number)?),
+                "stream" => Word::Stream(value.parse().with_context(number)?),
+                "reason" => Word::Reason(value.to_ascii_uppercase()),
+                _ => Word::Function(value.to_owned()),
+            });
+        }
+        match found.is_empty() {
+            true => bail!("an empty filter: {HOW}"),
+            false => Ok(Filter(found)),
+        }
+    }
+}
+
+impl Filter {
+    /// Leaves what agrees, and counts that alone.
+    pub fn apply(&self, drops: &mut Drops) {
+        drops.drops.retain_mut(|one| self.0.iter().all(|word| word.is_true_of(one)));
+        drops.frames = drops.drops.iter().map(|one| one.frames).sum::<u64>().saturating_add(drops.unlisted_frames);
+    }
+}
+
+impl Word {
+    fn is_true_of(&self, one: &mut Dropped) -> bool {
+        match self {
+            Word::Protocol(name) => one.protocol.as_ref() == Some(name),
+            Word::Port(port) => one.port == Some(*port),
+            Word::Function(name) => one.function == *name,
+            Word::Reason(name) => one.reason == *name,
+            Word::Stream(number) => {
+                one.streams.retain(|stream| stream.stream == *number);
+                one.frames = one.streams.iter().map(|stream| stream.frames).sum();
+                !one.streams.is_empty()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_shows_what_all_its_words_are_true_of() {
+        let one = |protocol: &str, port, function: &str, frames| Dropped {
+            protocol: Some(protocol.to_owned()),
+            port: Some(port),
+            function: function.to_owned(),
+            reason: "NO_SOCKET".to_owned(),
+            frames,
+            ..Dropped::default()
+        };
+        let all = Drops {
+            drops: vec![one("udp", 53, "a", 1), one("udp", 54, "b", 2), one("tcp", 53, "a", 4)],
+            frames: 7,
+            ..Drops::default()
+        };
+        for (filter, frames) in [
+            ("udp", 3),
+            ("udp and port 53", 1),
+            ("PORT 53", 5),
+            ("function a && reason no_socket", 5),
+            ("stream 3", 0),
+        ] {
+            let mut left = all.clone();
+            filter.parse::<Filter>().expect("well-formed").apply(&mut left);
+            assert_eq!(left.frames, frames, "{filter}");
+        }
+        for (wrong, wanted) in [
+            ("", "an empty filter"),
+            ("udp or tcp", "no word `or`"),
+            ("port", "what behind `port`?"),
+            ("port http", "`http` is no number of a port"),
+        ] {
+            let error = format!("{:#}", wrong.parse::<Filter>().expect_err(wrong));
+            assert!(error.contains(wanted), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Where the kernel of this host dropped frames, and why.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+
+/// Whose frames were dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DroppedKind {
+    /// Those of this test, by the signature at their end; of `netdyno drops` those of any.
+    Test,
+    /// Of another test: their signature was stamped before this one began.
+    OtherTest,
+    /// Without a signature.
+    #[default]
+    Ordinary,
+    /// Not known: XDP dropped them, which tells how many and where.
+    #[serde(other)]
+    Xdp,
+}
+
+/// Frames that the kernel dropped at one place for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// The function of the kernel that dropped them; `(hidden)` where the kernel does not tell its names. Of `xdp` the tracepoint.
+    pub function: String,
+    /// Why, in the kernel's own word: `NO_SOCKET`, `NETFILTER_DROP`. `NOT_SPECIFIED` where it gives none.
+    pub reason: String,
+    /// How many. A frame of which another copy was held meanwhile is not among them.
+    pub frames: u64,
+    /// Whose.
+    pub kind: DroppedKind,
+    /// Their bytes, as the kernel counts them at that place: perhaps without headers that it had taken off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Copies that were dropped while another one was held, as by a bridge that floods: the frames went on, or are counted where their
+    /// last copy was dropped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub copies: u64,
+    /// The interface that they were at, or had come in by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// The number of its network namespace, where that is not the one of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u32>,
+    /// `udp`, `tcp`, `arp`, or a number: 0x88cc of EtherTypes, `ip 89` of IP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The destination port of TCP, UDP or SCTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// When the first one was dropped, to about 10 ms, from the beginning on.
+    pub first_ns: u64,
+    /// And the last one.
+    pub last_ns: u64,
+    /// Which of the test's frames, by stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<DroppedOfStream>,
+}
+
+/// Frames of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DroppedOfStream {
+    /// Its number.
+    pub stream: u32,
+    /// How many.
+    pub frames: u64,
+    /// The sequence number of the first one, in the order of time.
+    pub first_sequence: u64,
+    /// And of the last one.
+    pub last_sequence: u64,
+    /// The lowest of them.
+    pub lowest_sequence: u64,
+    /// The highest of them.
+    pub highest_sequence: u64,
+    /// When the first one was dropped.
+    pub first_ns: u64,
+    /// And the last one.
+    pub last_ns: u64,
+}
+
+/// What the kernel dropped in a while: what `netdyno drops` shows, `netdyno.drops/1`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drops {
+    /// `netdyno.drops/1`.
+    pub schema: String,
+    /// How long it was looked at.
+    pub duration_ns: u64,
+    /// What was dropped, the most frequent first.
+    pub drops: Vec<Dropped>,
+    /// All frames in `drops`, and those that found no place there.
+    pub frames: u64,
+    /// Frames that are not in `drops`: there were too many different causes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted_frames: u64,
+    /// Drops that came while another one on the same CPU was being counted; nothing else is known of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed_frames: u64,
+    /// Messages between processes of this host (Unix sockets, netlink) that were freed unread; they are no frames.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub local_messages: u64,
+    /// The exit status of the command, if one was run and ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_status: Option<i32>,
+    /// What the reader should know: names that are hidden, frames in which nobody could look for a signature.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The value of [`Drops::schema`].
+pub const DROPS_SCHEMA: &str = "netdyno.drops/1";
+
+impl Dropped {
+    /// "nf_hook_slow, NETFILTER_DROP".
+    pub fn cause(&self) -> String {
+        format!("{}, {}", self.function, self.reason)
+    }
+}
+
+impl Drops {
+    /// JSON, indented.
+    ///
+    /// # Errors
+    /// None that is known: what it consists of can be written.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+/// What is known of a cause by its function and reason alone: what it is, and what to look at. `None`: nothing is.
+pub fn meaning(function: &str, reason: &str) -> Option<&'static str> {
+    let by_reason = MEANINGS.iter().find(|(of, _)| *of == reason);
+    let by_function = || PLACES.iter().find(|(of, _)| function.starts_with(of));
+    by_reason.or_else(by_function).map(|(_, meaning)| *meaning)
+}
+
+/// By reason.
+const MEANINGS: [(&str, &str); 31] = [
+    ("NO_SOCKET", "nobody listens on that port: `ss -lnut` there lists who does"),
+    ("SOCKET_RCVBUFF", "the receiving program is too slow, or its buffer too small: SO_RCVBUF, net.core.rmem_max"),
+    ("SOCKET_FILTER", "a filter of the receiving socket refused them"),
+    ("SOCKET_BACKLOG", "the receiving program is too slow: its socket's backlog was full"),
+    ("SOCKET_CLOSE", "they waited in a socket that was closed"),
+    ("PROTO_MEM", "all sockets together have too much memory: net.ipv4.udp_mem, net.ipv4.tcp_mem"),
+    ("NETFILTER_DROP", "a rule drops them: `nft list ruleset` there, rules with `counter` tell which"),
+    ("OTHERHOST", "they are for another MAC address: the sender's destination, or its neighbour entry, is wrong"),
+    ("IP_INHDR", "their IP header is damaged or contradicts itself"),
+    ("IP_CSUM", "the IP header's checksum is wrong"),
+    ("UDP_CSUM", "the UDP checksum is wrong"),
+    ("TCP_CSUM", "the TCP checksum is wrong"),
+    ("SKB_CSUM", "a checksum is wrong"),
+    ("IP_RPFILTER", "no route leads back to the source by the interface that they came in by: net.ipv4.conf.*.rp_filter"),
+    ("IP_OUTNOROUTES", "there is no route to the destination: `ip route get ADDRESS` there"),
+    ("IP_INNOROUTES", "there is no route to the destination: `ip route get ADDRESS` there"),
+    ("IP_INADDRERRORS", "the destination address is not one of this host, or may not be used"),
+    ("IP_LOCALNET", "an address of the loopback came in by another interface"),
+    ("IP_LOCAL_SOURCE", "their source address is one of this host"),
+    ("IP_NOPROTO", "nothing takes this protocol of IP"),
+    ("NEIGH_FAILED", "no neighbour answered for that address: `ip neigh` there"),
+    ("NEIGH_QUEUEFULL", "more waited for a neighbour's answer than may: `ip neigh` there, neigh.*.unres_qlen_bytes"),
+    ("NEIGH_DEAD", "the neighbour's entry was removed"),
+    ("QDISC_DROP", "a queueing discipline was full or drops on purpose: `tc -s qdisc` there"),
+    ("QDISC_OVERLIMIT", "a queueing discipline was full: `tc -s qdisc` there"),
+    ("CPU_BACKLOG", "the receiving CPU's backlog was full: net.core.netdev_max_backlog, more queues or RPS"),
+    ("TC_INGRESS", "a filter of traffic control drops them: `tc -s filter show dev IFACE ingress` there"),
+    ("TC_EGRESS", "a filter of traffic control drops them: `tc -s filter show dev IFACE egress` there"),
+    ("PKT_TOO_BIG", "they are longer than the next link's MTU and may not be fragmented"),
+    ("XDP", "a program of generic XDP drops them: `bpftool net` there"),
+    ("DEV_READY", "the interface was down"),
+];
+
+/// By the function's beginning, where the kernel gives no reason.
+const PLACES: [(&str, &str); 13] = [
+    ("ip_error", "the route refuses them (blackhole, unreachable, prohibit) or there is none: `ip route get ADDRESS` there"),
+    ("ip6_pkt_discard", "there is no route to the destination, or it refuses them: `ip -6 route get ADDRESS` there"),
+    ("ip6_pkt_prohibit", "a route prohibits them: `ip -6 route` there"),
+    ("dst_discard", "a blackhole route: `ip route` there"),
+    ("ip_forward", "forwarding refused them: their TTL was at its end, or they are longer than the MTU with DF set"),
+    ("ip6_forward", "forwarding refused them: their hop limit was at its end, or they are longer than the MTU"),
+    ("br_", "a bridge does not pass them on: `bridge link`, `bridge vlan`, `bridge fdb` there"),
+    ("veth_xmit", "the other end of the cable was full or down"),
+    ("packet_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),
+    ("tpacket_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),
+    ("xdp_exception", "an XDP program failed, or a verdict could not be carried out: `bpftool net` there"),
+    ("xdp_devmap_xmit", "an interface did not take frames that XDP redirected to it: its ring was full, or its peer has no XDP program"),
+    ("xdp_bulk_tx", "an interface did not take frames that XDP sent back: its ring was full"),
+];

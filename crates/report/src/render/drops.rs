@@ -1,0 +1,169 @@
+//! What the kernel dropped, as text: one table of causes, what they mean, and what should be known of the count.
+
+use crate::data::sections::drops::{Dropped, DroppedKind, Drops, meaning};
+use crate::data::units::{count, counted, printable, time};
+use crate::render::table::Table;
+
+/// Rows beyond this are added up: what matters stands first.
+const ROWS: usize = 40;
+
+/// What was dropped in a while, for a terminal.
+pub fn render(of: &Drops) -> String {
+    let over = time(of.duration_ns);
+    if of.frames + of.missed_frames == 0 {
+        return format!("The kernel dropped no frame in {over}.\n{}", remarks(of));
+    }
+    let mut text = format!("The kernel dropped {} in {over}.\n\n", counted(of.frames, "frame"));
+    text += &table(&of.drops, ROWS);
+    let meanings = meanings(of.drops.iter());
+    if !meanings.is_empty() {
+        text += "\nWhat it means\n";
+        for line in meanings {
+            text += &format!("  {line}\n");
+        }
+    }
+    text + &remarks(of)
+}
+
+/// Function, reason, interface, what it was and how many, in at most so many rows.
+pub(crate) fn table(drops: &[Dropped], most: usize) -> String {
+    let mut table = Table::with_header(["function", "reason", "at", "what", "frames", "copies"]);
+    for one in drops.iter().take(most) {
+        let copies = (one.copies > 0).then(|| count(one.copies));
+        table.row(
+            &one.function,
+            [Some(printable(&one.reason)), at(one), what(one), Some(count(one.frames)), copies],
+        );
+    }
+    let rest: u64 = drops.iter().skip(most).map(|one| one.frames).sum();
+    if drops.len() > most {
+        let label = format!("{} more", counted((drops.len() - most) as u64, "row"));
+        table.row(&label, [None, None, None, Some(count(rest)), None]);
+    }
+    table.to_string()
+}
+
+fn at(one: &Dropped) -> Option<String> {
+    let name = one.interface.as_deref().map(printable);
+    match (name, one.namespace) {
+        (Some(name), None) => Some(name),
+        (Some(name), Some(namespace)) => Some(format!("{name} (netns {namespace})")),
+        (None, Some(namespace)) => Some(format!("netns {namespace}")),
+        (None, None) => None,
+    }
+}
+
+/// Stream, or protocol and port.
+fn what(one: &Dropped) -> Option<String> {
+    match (one.kind, &one.streams[..], &one.protocol, one.port) {
+        (DroppedKind::Test, [only], ..) => Some(format!("stream {}", only.stream)),
+        (DroppedKind::Test, streams, ..) if !streams.is_empty() => {
+            Some(format!("{} streams", count(streams.len() as u64)))
+        }
+        (DroppedKind::Test, ..) => Some("test frames".to_owned()),
+        (DroppedKind::OtherTest, ..) => Some("another test's".to_owned()),
+        (_, _, Some(protocol), Some(port)) => Some(format!("{} port {port}", printable(protocol))),
+        (_, _, Some(protocol), None) => Some(printable(protocol)),
+        _ => None,
+    }
+}
+
+/// What is known of the causes, each once, with its function and reason in front.
+pub(crate) fn meanings<'d>(drops: impl Iterator<Item = &'d Dropped>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for one in drops {
+        if let Some(meaning) = meaning(&one.function, &one.reason) {
+            let line = format!("{}: {meaning}", printable(&one.cause()));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+fn remarks(of: &Drops) -> String {
+    let mut text = String::new();
+    let mut say = |line: String| {
+        text += if text.is_empty() { "\n" } else { "" };
+        text += &format!("note: {line}\n");
+    };
+    if of.unlisted_frames > 0 {
+        say(format!(
+            "{} of them stand in no row: there were more causes than there is room for",
+            count(of.unlisted_frames)
+        ));
+    }
+    if of.missed_frames > 0 {
+        say(format!(
+            "{} more came while another drop was being counted on the same CPU; nothing else is known of them",
+            counted(of.missed_frames, "drop")
+        ));
+    }
+    if of.local_messages > 0 {
+        say(format!(
+            "{} between processes of this host (Unix sockets, netlink), freed unread, are not counted",
+            counted(of.local_messages, "message")
+        ));
+    }
+    of.notes.iter().for_each(|note| say(printable(note)));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::sections::drops::DroppedOfStream;
+
+    fn dropped(function: &str, reason: &str, frames: u64) -> Dropped {
+        Dropped { function: function.to_owned(), reason: reason.to_owned(), frames, ..Dropped::default() }
+    }
+
+    #[test]
+    fn causes_stand_in_one_table_with_what_they_mean_once() {
+        let stream = DroppedOfStream { stream: 3, frames: 12_000, ..DroppedOfStream::default() };
+        let drops = Drops {
+            duration_ns: 2_000_000_000,
+            frames: 12_345,
+            unlisted_frames: 5,
+            drops: vec![
+                Dropped {
+                    kind: DroppedKind::Test,
+                    streams: vec![stream],
+                    interface: Some("dut0".to_owned()),
+                    namespace: Some(42),
+                    ..dropped("nf_hook_slow", "NETFILTER_DROP", 12_000)
+                },
+                Dropped {
+                    protocol: Some("udp".to_owned()),
+                    port: Some(5001),
+                    ..dropped("__udp4_lib_rcv", "NO_SOCKET", 300)
+                },
+                Dropped { protocol: Some("udp".to_owned()), ..dropped("__udp4_lib_rcv", "NO_SOCKET", 40) },
+            ],
+            ..Drops::default()
+        };
+        let text = render(&drops);
+        for wanted in [
+            "dropped 12,345 frames in 2.00 s",
+            "dut0 (netns 42)",
+            "stream 3",
+            "udp port 5001",
+            "5 of them stand in no row",
+        ] {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
+        assert_eq!(text.matches("nobody listens").count(), 1, "{text}");
+        let json = drops.to_json().expect("written");
+        let again: Drops = serde_json::from_str(&json).expect("read");
+        assert_eq!(again, drops);
+        assert!(render(&Drops::default()).starts_with("The kernel dropped no frame"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_added_up() {
+        let many: Vec<Dropped> = (0..50).map(|n| dropped(&format!("f{n}"), "R", 2)).collect();
+        let text = table(&many, 40);
+        assert!(text.contains("10 rows more") && text.trim_end().ends_with("20"), "{text}");
+    }
+}
