@@ -3,6 +3,7 @@
 use crate::btf::Btf;
 use crate::counted::{COUNT, Counted, KEY, Row, totals};
 use crate::error::DropsError;
+use crate::symbols::Symbols;
 use bpf::{Quiet, kernel};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ProgramMut};
@@ -16,16 +17,20 @@ const MEMORY: usize = 64 << 20;
 /// Entries of the table that tells frames apart, at most and at least; the other one's are fixed.
 const ENTRIES: [usize; 2] = [256, 16_384];
 const COARSE: u32 = 512;
+/// Where frames in socket buffers are freed that a program of XDP drops at a veth interface: those of a meter in a lab.
+const METERS_DROP: &str = "veth_xdp_rcv_skb";
 /// Rows that are read of a table; more cannot be there, whatever the kernel says.
 const MOST: usize = ENTRIES[1] + COARSE as usize;
 
 /// Which drops are counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Only those at one interface.
     pub only: Option<Only>,
     /// Which signatures are of this run; `None`: all are taken for it.
     pub run: Option<Run>,
+    /// Where meters are that drop what they have counted; the first four count.
+    pub meters: Vec<Only>,
     /// Room for so many causes that are told apart; 0: as is usual.
     pub entries: usize,
 }
@@ -108,6 +113,15 @@ impl Tracer {
         }
         if let Some(run) = settings.run {
             (constants.only_since, constants.tai_clock, constants.began) = (1, run.tai.into(), run.began_ns);
+        }
+        if !settings.meters.is_empty()
+            && let Some(range) = Symbols::read().ok().and_then(|symbols| symbols.function(METERS_DROP))
+        {
+            (constants.meter_from, constants.meter_to) = range;
+            let places = constants.meter_interfaces.iter_mut().zip(&mut constants.meter_namespaces);
+            for ((ifindex, netns), meter) in places.zip(&settings.meters) {
+                (*ifindex, *netns) = (meter.ifindex, meter.netns);
+            }
         }
         open.progs.exception.set_autoload(offered.exception);
         open.progs.bulk.set_autoload(offered.bulk);

@@ -44,6 +44,14 @@ impl Symbols {
         }
     }
 
+    /// From where to where a function is.
+    pub fn function(&self, wanted: &str) -> Option<(u64, u64)> {
+        let index = self.0.iter().position(|(_, name)| name.split('.').next() == Some(wanted))?;
+        let start = self.0.get(index)?.0;
+        let end = self.0.get(index + 1).map_or(start + LONGEST, |(next, _)| *next);
+        Some((start, end.min(start + LONGEST)))
+    }
+
     fn at(&self, address: u64) -> Place {
         let behind = self.0.partition_point(|(start, _)| *start <= address);
         let Some(index) = behind.checked_sub(1) else {
@@ -82,6 +90,8 @@ mod tests {
     #[test]
     fn a_place_is_named_by_the_function_that_called_from_there() {
         let symbols = Symbols::parse(LISTED);
+        assert_eq!(symbols.function("second"), Some((0xffff_ffff_8100_0100, 0xffff_ffff_8101_0100)));
+        assert_eq!(symbols.function("third"), None);
         let function = |name: &str| Place::Function(name.to_owned());
         for (location, wanted) in [
             (0xffff_ffff_8100_0042, function("first")),

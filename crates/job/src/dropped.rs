@@ -1,9 +1,13 @@
 //! What the kernel drops while something goes on, as data of reports: for `netdyno drops`, and for runs that send and measure.
 
 use crate::place::Place;
+use ::lab::{Host, Lab};
 use anyhow::{Context as _, Result, bail};
+use clocks::Clock;
 use drops::{Counted, Kind, Named, Names, Only, Row, Settings, Tracer};
-use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops};
+use port::interface::Interface;
+use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
+use report::{Code, Report};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
@@ -36,7 +40,7 @@ impl Looking {
     /// Drops cannot be traced here.
     pub fn with(settings: &Settings) -> Result<Looking> {
         let tracer = Tracer::start(settings)?;
-        let began_ns = monotonic_ns();
+        let began_ns = clocks::monotonic();
         Ok(Looking { tracer, began: Instant::now(), began_ns, here: drops::namespace_of_this_thread() })
     }
 
@@ -197,16 +201,146 @@ fn protocol(row: &Row) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.unsigned_abs())
+/// Frames of a run are those stamped from now on. Of another host's clock it is not known when that was.
+fn since_now(clock: Clock) -> Option<drops::Run> {
+    let tai = match clock {
+        Clock::Monotonic => false,
+        Clock::Tai => true,
+        Clock::Realtime | Clock::Elsewhere { .. } => return None,
+    };
+    Some(drops::Run { began_ns: clocks::now(clock), tai })
 }
 
 fn place(name: &str) -> Result<Only> {
     let place = Place::find(name)?;
     let netns = place.run_in(drops::namespace_of_this_thread)?;
     Ok(Only { ifindex: place.interface.index, netns })
+}
+
+/// Looks on while a test runs, and ties what was dropped to its frames.
+#[derive(Debug, Default)]
+pub struct Tracing {
+    looking: Option<Looking>,
+    /// The network namespaces of the test's own; without any it is all of this host.
+    namespaces: Vec<u32>,
+    /// Where the meters are: what is dropped behind them had arrived.
+    meters: Vec<(Only, String)>,
+    /// Why it is not traced, where it was asked for.
+    refused: Option<String>,
+}
+
+/// Whether drops are traced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// They are not.
+    #[default]
+    No,
+    /// If it is possible here; otherwise nothing is said.
+    IfPossible,
+    /// It was asked for.
+    Yes,
+}
+
+/// Functions that drop frames on their way into an interface, of which they are already: before any meter there.
+const BEFORE_A_METER: [&str; 6] =
+    ["veth_xmit", "enqueue_to_backlog", "netif_rx", "dev_kfree_skb", "__dev_forward_skb", "veth_forward_skb"];
+
+impl Trace {
+    /// Of a test between interfaces of this host, or else in a lab.
+    pub fn of(asked: bool, refused: bool, in_a_lab: bool) -> Trace {
+        match (asked, refused, in_a_lab) {
+            (_, true, _) | (false, _, false) => Trace::No,
+            (true, ..) => Trace::Yes,
+            (false, _, true) => Trace::IfPossible,
+        }
+    }
+}
+
+impl Tracing {
+    /// Begins on this host, where frames are stamped by this clock and measured at these places.
+    pub fn begin(wanted: Trace, clock: Clock, measured: &[&Place]) -> Tracing {
+        if wanted == Trace::No {
+            return Tracing::default();
+        }
+        let at = |place: &&Place| {
+            let netns = place.run_in(drops::namespace_of_this_thread).ok()?;
+            Some((Only { ifindex: place.interface.index, netns }, place.interface.name.clone()))
+        };
+        Tracing::between(wanted, clock, measured.iter().filter_map(at).collect())
+    }
+
+    /// Begins in a lab: only what is dropped in its hosts is of this test, and the receiver's interface is where it is measured.
+    pub fn in_lab(wanted: Trace, clock: Clock, lab: &Lab) -> Tracing {
+        if wanted == Trace::No {
+            return Tracing::default();
+        }
+        let of = |host: &Host| host.namespace.run_in(drops::namespace_of_this_thread).unwrap_or(0);
+        let name = lab.receiver.interface;
+        let index = lab.receiver.namespace.run_in(|| Interface::by_name(name).map(|found| found.index));
+        let receiver = Only { ifindex: index.ok().and_then(Result::ok).unwrap_or(0), netns: of(&lab.receiver) };
+        let mut tracing = Tracing::between(wanted, clock, vec![(receiver, name.to_owned())]);
+        let device = lab.device.iter().flatten();
+        let ports = lab.ports.iter().flatten();
+        tracing.namespaces = [&lab.sender, &lab.receiver].into_iter().chain(device).chain(ports).map(of).collect();
+        tracing
+    }
+
+    fn between(wanted: Trace, clock: Clock, meters: Vec<(Only, String)>) -> Tracing {
+        let settings = Settings {
+            run: since_now(clock),
+            meters: meters.iter().map(|(at, _)| *at).collect(),
+            ..Settings::default()
+        };
+        let (looking, refused) = match Looking::with(&settings) {
+            Ok(looking) => (Some(looking), None),
+            Err(error) => (None, (wanted == Trace::Yes).then(|| format!("{error:#}"))),
+        };
+        Tracing { looking, refused, meters, namespaces: Vec::new() }
+    }
+
+    /// It is over: puts into the result what was dropped, and what that is of the loss.
+    pub fn finish(self, report: &mut Report) {
+        if let Some(why) = self.refused {
+            report.warnings.add(Code::DropsNotTraced, why);
+        }
+        let Some(looking) = self.looking else { return };
+        let found = match looking.look() {
+            Ok(found) => found,
+            Err(error) => {
+                report.warnings.add(Code::DropsNotTraced, format!("{error:#}"));
+                return;
+            }
+        };
+        let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
+        for mut one in found.drops {
+            let here = one.namespace.unwrap_or(looking.here);
+            let own = self.namespaces.is_empty() || self.namespaces.contains(&here);
+            one.measured = is_behind(&one, here, &self.meters);
+            match one.kind {
+                DroppedKind::Test if own => drops.push(one),
+                // Of a lab all is told: nobody else is there.
+                _ if own && !self.namespaces.is_empty() => drops.push(one),
+                _ => other_frames = other_frames.saturating_add(one.frames),
+            }
+        }
+        let is_lost = |one: &&Dropped| one.kind == DroppedKind::Test && !one.measured;
+        let named_frames = drops.iter().filter(is_lost).map(|one| one.frames).sum();
+        let lost = report.result.loss.map(|loss| loss.frames);
+        report.result.drops_traced = Some(DropsTraced {
+            named_frames,
+            not_seen_frames: lost.map(|lost| lost.saturating_sub(named_frames)),
+            other_frames,
+            unlisted_frames: found.unlisted_frames.saturating_add(found.missed_frames),
+            notes: found.notes,
+        });
+        report.result.drops = drops;
+    }
+}
+
+/// Had they been measured before? What is dropped at the meter's own interface is, but on its way in.
+fn is_behind(one: &Dropped, namespace: u32, meters: &[(Only, String)]) -> bool {
+    let is_there = |(at, name): &(Only, String)| at.netns == namespace && one.interface.as_ref() == Some(name);
+    meters.iter().any(is_there) && !BEFORE_A_METER.iter().any(|function| one.function.starts_with(function))
 }
 
 /// Which rows are shown: all that agree with every word.

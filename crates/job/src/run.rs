@@ -36,6 +36,7 @@ pub use ports::PerPort;
 use crate::carrier::Ends;
 use crate::claims::Beside;
 use crate::distrusted::Distrusted;
+use crate::dropped::{Trace, Tracing};
 use crate::engines;
 use crate::environment;
 use crate::place::Place;
@@ -87,6 +88,8 @@ pub struct Setup {
     pub per_port: Option<PerPort>,
     /// Frames come back to where they are sent, which is then in `rx`, too.
     pub round_trip: bool,
+    /// What this host's kernel drops meanwhile is traced.
+    pub trace: Trace,
     /// What arrives is captured, too.
     pub capture: Option<spec::Capture>,
     /// Where nothing has arrived yet, the first frame is waited for as long as stragglers are at most.
@@ -132,6 +135,7 @@ impl Setup {
             rx: Vec::new(),
             per_port: None,
             round_trip: false,
+            trace: Trace::No,
             capture: None,
             patient: false,
             endless: false,
@@ -281,6 +285,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut beside = Beside::begin(&setup.cpus, setup.priority);
     report.warnings.extend(beside.warnings());
     let ends = links(&setup)?;
+    let tracing = tracing(&setup);
     let recorder = recorder(&setup)?;
     let (meters, blind_because) = attach(&setup, &own, recorder.as_ref(), &mut report)?;
     beside.ready();
@@ -323,6 +328,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     }
     judge::judge(&mut report, &done);
+    tracing.finish(&mut report);
     drop(workers);
     beside.tell(&mut report);
     Ok(report)
@@ -350,6 +356,12 @@ fn begun(setup: &mut Setup, own: &[Job]) -> Report {
         report.environment.interfaces.push(place.describe(setup.role(place)));
     }
     report
+}
+
+/// Begins to trace what this host's kernel drops, if that is wanted.
+fn tracing(setup: &Setup) -> Tracing {
+    let meters: Vec<&Place> = setup.rx.iter().map(|(place, _)| place).collect();
+    Tracing::begin(setup.trace, setup.job.stamps, &meters)
 }
 
 /// Begins the capture of what arrives, if there is to be one.

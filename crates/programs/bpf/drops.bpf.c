@@ -108,6 +108,15 @@ const volatile __u32 only_since = 0;
 const volatile __u32 tai_clock = 0;
 const volatile __u64 began = 0;
 
+/*
+ * Meters drop what they have counted: no loss, and at any rate. What is freed at these addresses, at one of these interfaces, is
+ * passed over.
+ */
+const volatile __u64 meter_from = 0;
+const volatile __u64 meter_to = 0;
+const volatile __u32 meter_interfaces[METERS] = {};
+const volatile __u32 meter_namespaces[METERS] = {};
+
 /* User space sets max_entries of both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
@@ -371,6 +380,23 @@ static __always_inline void read_shared(struct sk_buff *skb, const unsigned char
 	frame->copy = BPF_CORE_READ_BITFIELD(skb, cloned) && (references & 0xffff) - (references >> 16) != 1;
 }
 
+static __always_inline bool is_dropped_by_a_meter(struct sk_buff *skb, __u64 location)
+{
+	struct net_device *dev = skb->dev;
+	__u32 ifindex, netns;
+
+	if (location - meter_from >= meter_to - meter_from || (long)dev >= 0)
+		return false;
+	ifindex = dev->ifindex;
+	netns = namespace_of_device(dev);
+#pragma unroll
+	for (int i = 0; i < METERS; i++) {
+		if (meter_interfaces[i] == ifindex && meter_namespaces[i] == netns)
+			return true;
+	}
+	return false;
+}
+
 static __always_inline bool is_asked_for(const struct drop_key *key)
 {
 	if (only_namespace && key->netns != only_namespace)
@@ -389,6 +415,8 @@ int freed(__u64 *ctx)
 	unsigned char *head;
 	bool is_error;
 
+	if (is_dropped_by_a_meter(skb, ctx[1]))
+		return 0;
 	__builtin_memset(&key, 0, sizeof(key));
 	key.location = ctx[1];
 	if (arguments > 2)

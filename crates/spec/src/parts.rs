@@ -103,6 +103,21 @@ parts! { ($)
         pub meter: crate::Meter,
     }
 
+    /// Where frames are lost.
+    tracing {
+        /// Say of lost frames in which function and for what reason this host's kernel dropped them, by stream: for a device under
+        /// test, or a way to it, that is this host. Costs nothing until a frame is dropped. On by itself in a lab.
+        #[setting(
+            heading = "Measure",
+            excludes("no_trace_drops"),
+            brief = "Say where and why this host's kernel dropped frames of the test (docs/why-lost.md)"
+        )]
+        pub trace_drops: bool,
+        /// Do not, in a lab.
+        #[setting(heading = "Measure", expert)]
+        pub no_trace_drops: bool,
+    }
+
     /// What an expression does not say.
     shape {
         /// Frame size, the FCS counted: 64, a list 64,512,1518, 64..1518, random(64..1518), imix, 64:7,1518:1

@@ -6,7 +6,7 @@ use crate::consent::{self, Consent};
 use crate::edits::Edits;
 use crate::kind::Kind;
 use crate::listen::{Capture, Clock, How, Timestamps};
-use crate::parts::{disrupting, lab, metering, pace, priority, shape, through};
+use crate::parts::{disrupting, lab, metering, pace, priority, shape, through, tracing};
 use crate::plugin::Plugin;
 use crate::setting::{self, Member, Settings as _};
 use crate::words::words;
@@ -278,6 +278,8 @@ pub struct Send {
     through: through!(),
     #[part]
     metering: metering!(),
+    #[part]
+    tracing: tracing!(),
     /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
     /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
     #[setting(
@@ -437,6 +439,8 @@ pub struct Replay {
     through: through!(),
     #[part]
     metering: metering!(),
+    #[part]
+    tracing: tracing!(),
     /// What is done to each frame.
     #[setting(within)]
     pub edits: Option<Edits>,

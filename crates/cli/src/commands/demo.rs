@@ -12,6 +12,7 @@ use ::lab::{Lab, Located};
 use ::synth::{Profile, Synth};
 use anyhow::{Context, Result, bail};
 use job::Session;
+use job::dropped::{Trace, Tracing};
 use job::kinds::replay::Settings;
 use job::kinds::shared::Pace;
 use job::kinds::{replay, shared};
@@ -120,7 +121,12 @@ pub fn run(args: Demo) -> Result<u8> {
     };
     let session = signals.session(Consent::default(), None);
     let ends = ends(&lab)?;
-    let run = |session| replay::replay("demo", replayed, ends, session);
+    let tracing = Tracing::in_lab(Trace::IfPossible, clocks::Clock::Monotonic, &lab);
+    let run = |session| {
+        let mut report = replay::replay("demo", replayed, ends, session)?;
+        tracing.finish(&mut report);
+        Ok(report)
+    };
     let mut report = attend(&output, Line::Shown, session, |session| job::spawn(session, run))?;
     // Its room is free before the report is written.
     drop(open);

@@ -127,6 +127,7 @@ fn carry_out(
         total,
         endless: total.is_none() && pace.duration.is_none(),
         patient: true,
+        trace: super::send::traced(job, false),
         tx: place.filter(|_| job.engine != Engine::Null).into_iter().collect(),
         rx: rx.into_iter().collect(),
         round_trip: job.round_trip,

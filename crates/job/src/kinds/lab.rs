@@ -1,6 +1,7 @@
 //! The device in the middle of a lab, as it is asked for.
 
 use crate::device_counters::DeviceCounters;
+use crate::dropped::{Trace, Tracing};
 use crate::impaired::Device;
 use crate::place::Place;
 use ::lab::{Bottleneck, Kind, Lab, Located, Loss};
@@ -96,6 +97,11 @@ impl TwoHosts {
             Place::at(host.interface.to_owned(), Located { namespace, name: host.interface.to_owned() })
         };
         Ok([at(&self.lab.sender)?, at(&self.lab.receiver)?])
+    }
+
+    /// What this kernel drops in it, from now on.
+    pub fn tracing(&self, wanted: Trace, clock: spec::Clock) -> Tracing {
+        Tracing::in_lab(wanted, super::shared::stamp_clock(clock), &self.lab)
     }
 
     /// What its device counts from now on.

@@ -5,6 +5,7 @@ pub use super::shared::TwoSides;
 use super::shared::{Ends, Metering, Pace, Through};
 use super::{edits, lab, shared};
 use crate::learning::{self, Kept, Learning};
+use crate::dropped::Trace;
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
 use crate::session::Session;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub through: Through,
     /// What measures.
     pub metering: Metering,
+    /// What this host's kernel drops meanwhile is traced.
+    pub trace: Trace,
     /// In a lab of its own.
     pub lab: Option<spec::Lab>,
     /// What is in between learns addresses, if that is known.
@@ -160,6 +163,7 @@ impl Settings {
             skip_corrupt: false,
             through: Through::default(),
             metering: Metering::default(),
+            trace: Trace::No,
             lab: None,
             between_learns: None,
             packets: None,
@@ -210,6 +214,7 @@ impl Settings {
                 only_side: job.only_side,
                 measure2: second.measure,
             },
+            trace: Trace::of(job.trace_drops, job.no_trace_drops, job.lab.is_some()),
             lab: job.lab,
             write: job.write,
             speed: job.speed.map(spec::Written::into_value),
@@ -368,7 +373,9 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
         let rx = shared::metered(far, &settings.metering, paced)?;
         let board = std::sync::Arc::clone(&session.board);
         let counters = own.counters();
+        let tracing = own.tracing(std::mem::take(&mut settings.trace), settings.metering.how.clock);
         let mut report = replay(command, settings, (vec![near], vec![rx]), session)?;
+        tracing.finish(&mut report);
         own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
         return Ok(report);
     }
@@ -508,6 +515,7 @@ pub fn replay(
         // The null engine sends nothing, so no counter moves.
         tx: if settings.through.engine == EngineName::Null { Vec::new() } else { tx },
         rx,
+        trace: settings.trace,
         round_trip: settings.metering.round_trip,
         capture: settings.metering.how.capture.clone(),
         cpus,

@@ -6,6 +6,7 @@ use super::resolve::resolve;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
+use crate::dropped::Trace;
 use crate::mesh::{self, Station};
 use crate::place::Place;
 use crate::run::{self, PerPort, Setup};
@@ -37,9 +38,16 @@ fn run(args: &Send, session: Session) -> Result<Report> {
     let own = lab::TwoHosts::make(asked, through.queues())?;
     let board = Arc::clone(&session.board);
     let counters = own.counters();
+    let tracing = own.tracing(traced(args, true), args.meter.clock);
     let mut report = sent(args, Some(own.places()?), session)?;
+    tracing.finish(&mut report);
     own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
     Ok(report)
+}
+
+/// Whether what the kernel drops is traced.
+pub(super) fn traced(args: &Send, in_a_lab: bool) -> Trace {
+    Trace::of(args.trace_drops, args.no_trace_drops, in_a_lab)
 }
 
 /// From and to these places, or those that are named.
@@ -130,6 +138,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         endless,
         patient: true,
         per_port: several.then_some(PerPort { ports: tx.len(), workers, arrive }),
+        trace: traced(args, false),
         tx,
         rx,
         round_trip: args.round_trip,

@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* So many meters are known. */
+#define METERS 4
+
 enum drop_kind {
 	/* Of a network, without a signature. */
 	DROP_ORDINARY,

@@ -23,6 +23,7 @@ pub use crate::data::sections::cloning::{
 pub use crate::data::sections::collection::{Collection, Exported, Exporter, Written};
 pub use crate::data::sections::conversations::Conversation;
 pub use crate::data::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
+pub use crate::data::sections::drops::{Dropped, DroppedKind, DroppedOfStream, DropsTraced};
 pub use crate::data::sections::endpoint::{
     Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointMemory, EndpointStream, Opening,
     Repeated, Served, Transactions, UnderLoad,
@@ -216,6 +217,13 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
+    /// What this host's kernel dropped meanwhile, where and why: frames of this test, and in a lab those of others, too
+    /// (`--trace-drops`). The most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<Dropped>,
+    /// What that comes to; left out where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drops_traced: Option<DropsTraced>,
     /// Times without a link while the run lasted, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_events: Vec<LinkEvent>,

@@ -215,6 +215,8 @@ pub enum Code {
     MeterBlind,
     /// The meter missed frames.
     MeterMissed,
+    /// What the kernel drops could not be traced.
+    DropsNotTraced,
     /// Frames that were to be captured were not.
     FramesNotCaptured,
     /// There are more streams than can be distinguished.

@@ -149,7 +149,12 @@ pub fn cause(report: &Report) -> String {
     if let Some((said, _)) = causes::said(report) {
         return format!("What stopped it: {said}.");
     }
-    causes::of(report).map(|cause| format!("Likely cause: {}.", cause.said)).unwrap_or_default()
+    let said = |cause: causes::Cause| match cause.by {
+        // The kernel said so itself.
+        causes::By::Dropped => format!("Cause: {}.", cause.said),
+        _ => format!("Likely cause: {}.", cause.said),
+    };
+    causes::of(report).map(said).unwrap_or_default()
 }
 
 /// What to type next by the cause; empty where nothing follows from it.

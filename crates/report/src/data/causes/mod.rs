@@ -5,6 +5,7 @@
 //! Of a run it is derived when its result is shown. Of a trial it is kept ([`crate::data::search::Trial::cause`]), because a search
 //! has hundreds, and keeps the evidence of none; what stopped a search follows from those (module `search`).
 
+mod drops;
 mod search;
 
 use crate::data::model::{Core, HostCounter, Interval, Report, Totals, Tx, Verdict};
@@ -45,6 +46,8 @@ pub struct Cause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
+    /// The kernel dropped them, and said where and why.
+    Dropped,
     /// A counter of losses rose.
     Counter,
     /// Nothing reached the receiver's interface.
@@ -83,6 +86,7 @@ impl Cause {
         match (&self.counter, self.by) {
             (Some(counter), _) => format!("{}: {}", printable(&counter.place), printable(&counter.name)),
             (None, By::Counter | By::Unknown) => "is not known".to_owned(),
+            (None, By::Dropped) => "dropped by this kernel".to_owned(),
             (None, By::Nothing) => "nothing reached the receiver".to_owned(),
             (None, By::Receiver) => "behind the receiver's interface".to_owned(),
             (None, By::Bursts) => "bursts after a stall".to_owned(),
@@ -186,8 +190,12 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
     let (from, to) = ends(report);
     let search = place.search(&from, &to);
-    if let Some(found) = by_counter(&result.counters, lost.frames, place, &search) {
+    let counter = by_counter(&result.counters, lost.frames, place, &search);
+    if let Some(found) = drops::of(result, lost.frames, counter.as_ref()) {
         return Some(found);
+    }
+    if counter.is_some() {
+        return counter;
     }
     if result.round_trip && lost.ratio >= 1.0 {
         // The verdict has named the mend.

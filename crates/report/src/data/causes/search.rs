@@ -198,7 +198,7 @@ fn next(cause: &Cause) -> Option<String> {
     let at_the_tester = match cause.by {
         By::Counter => cause.counter.as_ref().is_some_and(|c| !c.place.starts_with(OF_THE_LAB)),
         By::Receiver | By::Bursts | By::Link | By::Interface | By::Cpu | By::Machine => true,
-        By::Nothing | By::Queue | By::Device | By::Goal | By::Unknown => false,
+        By::Dropped | By::Nothing | By::Queue | By::Device | By::Goal | By::Unknown => false,
     };
     (at_the_tester && !cause.next.is_empty()).then(|| cause.next.clone())
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::{is_false, is_zero};
 
 /// Whose frames were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,9 @@ pub struct Dropped {
     /// The destination port of TCP, UDP or SCTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// The meter had counted them before: they arrived, and are no part of the loss.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub measured: bool,
     /// When the first one was dropped, to about 10 ms, from the beginning on.
     pub first_ns: u64,
     /// And the last one.
@@ -105,6 +108,25 @@ pub struct Drops {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_status: Option<i32>,
     /// What the reader should know: names that are hidden, frames in which nobody could look for a signature.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What the drops of a run come to (`--trace-drops`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DropsTraced {
+    /// Frames of this test that this kernel dropped before they were measured: the part of the loss of which the cause is known.
+    pub named_frames: u64,
+    /// Lost frames that this kernel did not drop: a NIC, a program of XDP or another machine did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_seen_frames: Option<u64>,
+    /// Frames of others that were dropped meanwhile: none of this test.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_frames: u64,
+    /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlisted_frames: u64,
+    /// What the reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -172,7 +194,7 @@ const MEANINGS: [(&str, &str); 31] = [
 ];
 
 /// By the function's beginning, where the kernel gives no reason.
-const PLACES: [(&str, &str); 13] = [
+const PLACES: [(&str, &str); 15] = [
     ("ip_error", "the route refuses them (blackhole, unreachable, prohibit) or there is none: `ip route get ADDRESS` there"),
     ("ip6_pkt_discard", "there is no route to the destination, or it refuses them: `ip -6 route get ADDRESS` there"),
     ("ip6_pkt_prohibit", "a route prohibits them: `ip -6 route` there"),
@@ -180,6 +202,8 @@ const PLACES: [(&str, &str); 13] = [
     ("ip_forward", "forwarding refused them: their TTL was at its end, or they are longer than the MTU with DF set"),
     ("ip6_forward", "forwarding refused them: their hop limit was at its end, or they are longer than the MTU"),
     ("br_", "a bridge does not pass them on: `bridge link`, `bridge vlan`, `bridge fdb` there"),
+    ("veth_xdp_rcv_skb", "a program of XDP at that interface drops them: `bpftool net` there"),
+    ("netif_receive_generic_xdp", "a program of generic XDP drops them: `bpftool net` there"),
     ("veth_xmit", "the other end of the cable was full or down"),
     ("packet_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),
     ("tpacket_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),

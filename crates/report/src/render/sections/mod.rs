@@ -9,6 +9,7 @@ mod cloning;
 mod collection;
 pub(crate) mod conversations;
 mod counters;
+mod drops;
 mod endpoint;
 pub(crate) mod endpoint_search;
 pub(crate) mod environment;
@@ -63,13 +64,14 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 21] = [
+pub(crate) const ALL: [&dyn Section; 22] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
     &agents::Agents,
     &environment::Machine,
     &received::Received,
+    &drops::OfDrops,
     &captured::Captured,
     &latency::Latency,
     &reflection::Reflected,

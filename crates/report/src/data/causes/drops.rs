@@ -1,0 +1,83 @@
+//! The cause that the kernel itself told: evidence, where the others are likelihood.
+
+use super::{By, Cause};
+use crate::data::model::Achieved;
+use crate::data::sections::drops::{Dropped, DroppedKind, meaning};
+use crate::data::units::{self, printable};
+
+/// Sources of counters of a lab's own device: what they count it does on purpose, which says more than the function that does it.
+const ON_PURPOSE: [&str; 3] = ["rule", "queue", "impair"];
+
+/// Of a loss of so many frames, if the kernel dropped a share of them that explains it. `counter`: what counters tell.
+pub(super) fn of(result: &Achieved, lost: u64, counter: Option<&Cause>) -> Option<Cause> {
+    let of_the_lab = |cause: &Cause| {
+        cause.counter.as_ref().is_some_and(|counter| ON_PURPOSE.contains(&counter.source.as_str()))
+    };
+    let named = result.drops_traced.as_ref()?.named_frames;
+    if named.saturating_mul(10) < lost || counter.is_some_and(of_the_lab) {
+        return None;
+    }
+    let is_lost = |one: &&Dropped| one.kind == DroppedKind::Test && !one.measured;
+    let most = result.drops.iter().filter(is_lost).max_by_key(|one| one.frames)?;
+    let share = (most.frames as f64 / lost.max(1) as f64).min(1.0);
+    let at = most.interface.as_deref().map(|name| format!(" at {}", printable(name))).unwrap_or_default();
+    let why = meaning(&most.function, &most.reason).map(|why| format!("; {why}")).unwrap_or_default();
+    let said = format!(
+        "this kernel dropped {} of them ({} of the loss){at} in {}{why}",
+        units::count(most.frames),
+        units::percent(share),
+        printable(&most.cause())
+    );
+    Some(Cause::new(By::Dropped, said, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::model::{DropsTraced, HostCounter};
+
+    fn dropped(reason: &str, frames: u64, measured: bool) -> Dropped {
+        Dropped {
+            function: "nf_hook_slow".to_owned(),
+            reason: reason.to_owned(),
+            kind: DroppedKind::Test,
+            frames,
+            measured,
+            ..Dropped::default()
+        }
+    }
+
+    fn result(named_frames: u64) -> Achieved {
+        Achieved {
+            drops: vec![
+                dropped("QDISC_DROP", 999, true),
+                dropped("NETFILTER_DROP", 90, false),
+                dropped("NO_SOCKET", 5, false),
+            ],
+            drops_traced: Some(DropsTraced { named_frames, ..DropsTraced::default() }),
+            ..Achieved::default()
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_told_is_the_cause_unless_the_labs_device_does_it_on_purpose() {
+        let found = of(&result(95), 100, None).expect("evidence");
+        assert_eq!(found.by, By::Dropped);
+        assert!(found.said.contains("90 of them (90 % of the loss) in nf_hook_slow, NETFILTER_DROP; a rule"), "{}", found.said);
+        assert!(of(&result(95), 100_000, None).is_none(), "a few explain a few");
+        let counter = |source: &str| Cause {
+            counter: Some(HostCounter {
+                place: "the lab's dut0".to_owned(),
+                source: source.to_owned(),
+                name: "nft_dropped".to_owned(),
+                rise: 90,
+                own_frames: None,
+                explains: None,
+            }),
+            ..Cause::default()
+        };
+        assert!(of(&result(95), 100, Some(&counter("rule"))).is_none());
+        assert!(of(&result(95), 100, Some(&counter("interface"))).is_some());
+        assert!(of(&Achieved::default(), 100, None).is_none(), "nobody looked");
+    }
+}
