@@ -24,6 +24,7 @@ mod counters;
 mod craft;
 mod demo;
 mod documents;
+mod drops;
 mod due;
 mod edit;
 mod endpoint;

@@ -198,6 +198,8 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
                 .to_owned(),
         ),
         Verdict::Short { .. } if !remedy(report).is_empty() => Some(remedy(report)),
+        // The cause says what to look at.
+        Verdict::Short { .. } if causes::of(report).is_some_and(|c| c.by == causes::By::Dropped) => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `.rate` to find where loss begins.".to_owned())
         }

@@ -1,0 +1,259 @@
+//! What the kernel drops, held to what was made to be lost: every frame is named, and none twice.
+
+use crate::common::*;
+use serde_json::Value;
+use std::path::Path;
+
+/// Frames of each run.
+const FRAMES: u64 = 1_000;
+
+/// Runs `script` in a lab with a router between 198.18.0.0/16 and 198.19.0.0/16: `$D` before a command runs it at the device, `run NAME EXPRESSION [OPTION...]` sends and
+/// writes the result into NAME.json.
+fn in_a_lab(dir: &Folder, script: &str) -> Ran {
+    let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
+    let folder = dir.path().display();
+    let begin = format!(
+        "set -e\nN={netdyno}\nD='ip netns exec dut'\nDEVICE=02:00:00:00:01:01\nrun() {{\n  name=$1; what=$2; shift 2\n  status=0\n  $N send \"ether(dst=$DEVICE)/$what\" --on tx0 \
+         --measure rx0@receiver --rate 20kpps --trace-drops --quiet --json \"$@\" > {folder}/$name.json 2> {folder}/$name.txt || \
+         status=$?\n  test $status -lt 2\n}}\n"
+    );
+    let file = path(dir, "script.sh");
+    std::fs::write(&file, begin + script).expect("a script");
+    run(format!("netdyno lab --dut router -- sh {file}"))
+}
+
+fn result(dir: &Folder, name: &str) -> Value {
+    let text = std::fs::read_to_string(dir.path().join(format!("{name}.json"))).expect("a result");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"))
+}
+
+/// Of the test's frames: function, reason, how many.
+fn causes(result: &Value) -> Vec<(String, String, u64)> {
+    let word = |one: &Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
+    let drops = result["result"]["drops"].as_array().cloned().unwrap_or_default();
+    let ours = drops.iter().filter(|one| one["kind"] == "test" && one["measured"] != true);
+    ours.map(|one| (word(one, "function"), word(one, "reason"), number(&one["frames"]))).collect()
+}
+
+/// All that is lost is named once, by one function of these and one reason of these.
+fn is_named(dir: &Folder, name: &str, functions: &[&str], reasons: &[&str]) {
+    let result = result(dir, name);
+    let causes = causes(&result);
+    let lost = number(&result["result"]["loss"]["frames"]);
+    let traced = &result["result"]["drops_traced"];
+    let all = format!("{name}: {lost} lost, {causes:?}, {traced}");
+    assert!(lost > 0, "{all}");
+    assert_eq!(causes.iter().map(|(_, _, frames)| frames).sum::<u64>(), lost, "{all}");
+    assert_eq!((number(&traced["named_frames"]), number(&traced["not_seen_frames"])), (lost, 0), "{all}");
+    for (function, reason, _) in &causes {
+        assert!(functions.iter().any(|wanted| function.starts_with(wanted)), "{all}");
+        assert!(reasons.contains(&reason.as_str()), "{all}");
+    }
+    let streams = result["result"]["drops"].as_array().expect("drops").iter().flat_map(|one| one["streams"].as_array());
+    let of_streams: u64 = streams.flatten().map(|stream| number(&stream["frames"])).sum();
+    assert_eq!(of_streams, lost, "{all}");
+}
+
+#[test]
+fn every_lost_frame_has_the_cause_that_lost_it() {
+    let dir = folder();
+    in_a_lab(
+        &dir,
+        r#"
+        V='ipv4(src=198.18.0.1, dst=198.19.0.2)'; U='udp(sport=1000, dport=2000)'
+        run none "$V/$U" --count 1000
+        $D nft 'add table inet f; add chain inet f c { type filter hook forward priority 0; }; add rule inet f c udp dport 2001 counter drop'
+        run rule "$V/udp(sport=1000, dport=2001)" --count 1000
+        $D nft list ruleset | grep -q 'packets 1000 '
+        $D ip route add blackhole 203.0.113.0/24
+        run blackhole "ipv4(src=198.18.0.1, dst=203.0.113.9)/$U" --count 1000
+        run noroute "ipv4(src=198.18.0.1, dst=203.0.114.9)/$U" --count 1000
+        $D sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.dut0.rp_filter=1
+        run rpfilter "ipv4(src=10.1.1.1, dst=198.19.0.2)/$U" --count 1000
+        run ttl "ipv4(src=198.18.0.1, dst=198.19.0.2, ttl=1)/$U" --count 1000
+        $D ip link set dut1 mtu 1000
+        run mtu "ipv4(src=198.18.0.1, dst=198.19.0.2, flags=2)/$U" --count 1000 --size 1400
+        $D ip link set dut1 mtu 1500
+        run checksum "ipv4(src=198.18.0.1, dst=198.19.0.2, checksum=0x1234)/$U" --count 1000
+        run closed "ipv4(src=198.18.0.1, dst=198.18.255.254)/udp(sport=1000, dport=4000)" --count 1000
+        DEVICE=02:00:00:00:99:99
+        run address "$V/$U" --count 1000
+        "#,
+    )
+    .ok();
+    let none = result(&dir, "none");
+    assert_eq!((number(&none["result"]["loss"]["frames"]), causes(&none)), (0, Vec::new()));
+    assert_eq!(number(&none["result"]["drops_traced"]["not_seen_frames"]), 0);
+    for (name, function, reasons) in [
+        ("rule", "nf_hook_slow", &["NETFILTER_DROP"][..]),
+        ("blackhole", "ip_error", &["NOT_SPECIFIED"]),
+        ("noroute", "ip_error", &["NOT_SPECIFIED", "IP_INNOROUTES"]),
+        ("rpfilter", "ip_rcv_finish_core", &["IP_RPFILTER"]),
+        ("ttl", "ip_forward", &["IP_INHDR"]),
+        ("mtu", "ip_forward", &["PKT_TOO_BIG"]),
+        ("checksum", "ip_rcv_core", &["IP_CSUM"]),
+        ("closed", "__udp4_lib_rcv", &["NO_SOCKET"]),
+        ("address", "ip_rcv_core", &["OTHERHOST"]),
+    ] {
+        is_named(&dir, name, &[function], reasons);
+        assert_eq!(number(&result(&dir, name)["result"]["loss"]["frames"]), FRAMES, "{name}");
+    }
+    let told = run(format!("netdyno report {}", path(&dir, "rule.json"))).stdout;
+    let told = unfolded(&told);
+    assert!(told.contains("1,000 at nf_hook_slow, NETFILTER_DROP (dut0)"), "{told}");
+    assert!(told.contains("Cause: this kernel dropped 1,000 of them (100 % of the loss) at dut0 in nf_hook_slow"), "{told}");
+}
+
+#[test]
+fn queues_and_sockets_that_are_full_lose_exactly_what_is_named() {
+    let dir = folder();
+    let slow = "import socket, sys\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, \
+                4096)\ns.bind(('', 4001))\nprint('bound', flush=True)\nsys.stdin.read()\n";
+    std::fs::write(path(&dir, "slow.py"), slow).expect("a script");
+    let folder = dir.path().display();
+    in_a_lab(
+        &dir,
+        &format!(
+            r#"
+        V='ipv4(src=198.18.0.1, dst=198.19.0.2)'; U='udp(sport=1000, dport=2000)'
+        $D tc qdisc add dev dut1 root tbf rate 1mbit burst 3000 limit 3000
+        run queue "$V/$U" --count 1000 --size 500
+        $D tc -s -j qdisc show dev dut1 > {folder}/queue.qdisc
+        $D tc qdisc del dev dut1 root
+        mkfifo {folder}/in {folder}/out
+        $D python3 {folder}/slow.py < {folder}/in > {folder}/out &
+        exec 3> {folder}/in
+        read bound < {folder}/out
+        run socket "ipv4(src=198.18.0.1, dst=198.18.255.254)/udp(sport=1000, dport=4001)" --count 1000
+        $D cat /proc/net/udp > {folder}/socket.udp
+        exec 3>&-
+        wait
+        "#
+        ),
+    )
+    .ok();
+    is_named(&dir, "queue", &["tbf_enqueue", "qdisc_", "__dev_xmit_skb", "__dev_queue_xmit"], &["QDISC_DROP", "QDISC_OVERLIMIT"]);
+    let qdisc: Value = serde_json::from_str(&std::fs::read_to_string(path(&dir, "queue.qdisc")).expect("tc's")).expect("JSON");
+    assert_eq!(qdisc[0]["drops"], result(&dir, "queue")["result"]["loss"]["frames"]);
+    // Some stayed in the buffer: dropped by nobody, and lost to the meter.
+    let socket = result(&dir, "socket");
+    let udp = std::fs::read_to_string(path(&dir, "socket.udp")).expect("the kernel's");
+    let line = udp.lines().find(|line| line.contains(":0FA1 ")).expect("the socket");
+    let dropped: u64 = line.split_whitespace().last().expect("drops").parse().expect("a number");
+    let causes = causes(&socket);
+    let [(function, reason, frames)] = &causes[..] else { panic!("{causes:?}") };
+    assert!(function.contains("udp") && reason == "SOCKET_RCVBUFF", "{causes:?}");
+    assert_eq!(*frames, dropped);
+    assert_eq!(number(&socket["result"]["drops_traced"]["not_seen_frames"]), FRAMES - dropped, "{socket}");
+}
+
+#[test]
+fn two_causes_at_once_are_told_apart_by_stream_and_others_frames_are_kept_apart() {
+    let dir = folder();
+    let scenario = "streams:\n  - name: passed\n    frame: ether(dst=02:00:00:00:01:01)/ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1, \
+                    dport=1)\n    rate: 5kpps\n  - name: ruled\n    frame: ether(dst=02:00:00:00:01:01)/ipv4(src=198.18.0.1, \
+                    dst=198.19.0.2)/udp(sport=1, dport=2001)\n    rate: 5kpps\n  - name: routed\n    frame: \
+                    ether(dst=02:00:00:00:01:01)/ipv4(src=198.18.0.1, dst=203.0.113.9)/udp(sport=1, dport=1)\n    rate: 5kpps\n";
+    std::fs::write(path(&dir, "three.yaml"), scenario).expect("a scenario");
+    // Of an earlier test: signed with the same stream, and stamped long ago.
+    let old = "import socket, sys, time\nhead = bytes.fromhex('02000000010102000000000108004500002e000040004011ae96c6120001\
+               c6130002000107d2001a0000')\ns = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\ns.bind(('tx0', 0))\nfor n in range(500):\n    \
+               s.send(head + bytes.fromhex('9d1ed7a0000001') + n.to_bytes(5, 'big') + (1).to_bytes(6, 'big'))\n    time.sleep(0.0005)\n";
+    std::fs::write(path(&dir, "old.py"), old).expect("a script");
+    let folder = dir.path().display();
+    in_a_lab(
+        &dir,
+        &format!(
+            r#"
+        $D nft 'add table inet f; add chain inet f c {{ type filter hook forward priority 0; }}; add rule inet f c udp dport 2001 drop; add rule inet f c udp dport 2002 counter drop'
+        $D ip route add blackhole 203.0.113.0/24
+        (sleep 0.3; python3 {folder}/old.py) &
+        $N send {folder}/three.yaml --on tx0 --measure rx0@receiver --duration 2s --trace-drops --quiet --json > {folder}/three.json || true
+        wait
+        $D nft list ruleset | grep -q 'packets 500 '
+        "#
+        ),
+    )
+    .ok();
+    let three = result(&dir, "three");
+    let streams: Vec<(u64, u64, u64)> = three["streams"]
+        .as_array()
+        .expect("streams")
+        .iter()
+        .map(|stream| (number(&stream["stream"]), number(&stream["tx_frames"]), number(&stream["lost_frames"])))
+        .collect();
+    let drops = three["result"]["drops"].as_array().expect("drops").clone();
+    let of = |function: &str| -> Vec<(u64, u64)> {
+        let of_function = drops.iter().filter(|one| one["function"] == function && one["kind"] == "test");
+        let streams = of_function.flat_map(|one| one["streams"].as_array().cloned().unwrap_or_default());
+        streams.map(|stream| (number(&stream["stream"]), number(&stream["frames"]))).collect()
+    };
+    let lost = |wanted: u64| streams.iter().find(|(stream, ..)| *stream == wanted).expect("a stream").2;
+    assert_eq!(lost(0), 0, "{streams:?}");
+    assert_eq!(of("nf_hook_slow"), [(1, lost(1))], "{drops:?}");
+    assert_eq!(of("ip_error"), [(2, lost(2))], "{drops:?}");
+    assert!(lost(1) > 0 && lost(2) > 0, "{streams:?}");
+    let old = drops.iter().filter(|one| one["kind"] == "other_test").map(|one| number(&one["frames"])).sum::<u64>();
+    assert_eq!(old + number(&three["result"]["drops_traced"]["other_frames"]), 500, "{three}");
+    let ruled = drops.iter().find(|one| one["function"] == "nf_hook_slow" && one["kind"] == "test").expect("by the rule");
+    let stream = &ruled["streams"][0];
+    assert_eq!((number(&stream["first_sequence"]), number(&stream["highest_sequence"])), (0, lost(1) - 1), "{stream}");
+}
+
+#[test]
+fn a_lab_traces_by_itself_and_a_run_is_asked() {
+    let net = Net::new();
+    let what = "ether(dst=02:00:00:00:00:02)/ipv4/udp";
+    let in_a_lab = |more: &str| {
+        let ran = run(format!("netdyno send {what} --lab --lab-loss 10% --count 1000 --rate 20kpps --quiet --json{more}"));
+        ran.with(1).json()
+    };
+    let traced = in_a_lab("");
+    let lost = number(&traced["result"]["loss"]["frames"]);
+    assert!(lost > 0, "{traced}");
+    assert_eq!(causes(&traced).iter().map(|(_, _, frames)| frames).sum::<u64>(), lost, "{traced}");
+    assert_eq!(in_a_lab(" --no-trace-drops")["result"].get("drops_traced"), None);
+    let send = |more: &str| {
+        let line = format!("netdyno send {what} --on tx0 --measure rx0 --count 10 --rate 1kpps --quiet --json{more}");
+        net.run(line).ok().json()
+    };
+    assert_eq!(send("")["result"].get("drops_traced"), None);
+    assert_eq!(number(&send(" --trace-drops")["result"]["drops_traced"]["named_frames"]), 0);
+}
+
+#[test]
+fn drops_while_a_command_runs_are_named_by_function_reason_and_port() {
+    let net = Net::new();
+    let script = net.file("nobody.py");
+    let text = "import socket, sys\nfor _ in range(300):\n    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', \
+                int(sys.argv[1])))\n";
+    std::fs::write(&script, text).expect("a script");
+    let json = net.run(format!("netdyno drops --on lo --json -- python3 {script} 5001")).ok().json();
+    assert_eq!(json["schema"], "netdyno.drops/1");
+    let drops = json["drops"].as_array().expect("drops");
+    let ours: Vec<&Value> = drops.iter().filter(|one| one["port"] == 5001).collect();
+    let [one] = &ours[..] else { panic!("{json}") };
+    assert_eq!((&one["function"], &one["reason"]), (&"__udp4_lib_rcv".into(), &"NO_SOCKET".into()), "{json}");
+    assert_eq!((number(&one["frames"]), &one["protocol"], &one["interface"]), (300, &"udp".into(), &"lo".into()), "{json}");
+    assert_eq!(json["command_status"], 0);
+    let text = net.run(format!("netdyno drops --filter udp_ -- python3 {script} 5002"));
+    text.refused(&["there is no word `udp_` in a filter of drops"]);
+    let words = "port 5003";
+    let mut filtered = net.command("netdyno drops --on lo");
+    filtered.args(["--filter", words, "--", "sh", "-c", &format!("python3 {script} 5003; python3 {script} 5004; exit 3")]);
+    let told = start(filtered).wait().with(1);
+    assert!(told.stdout.contains("udp port 5003") && !told.stdout.contains("5004"), "{}", told.stdout);
+    assert!(told.stderr.contains("the command failed: exit status: 3"), "{}", told.stderr);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_the_remedy() {
+    let net = Net::new();
+    net.run("netdyno drops --on nosuch").refused(&["there is no interface"]);
+    net.run("netdyno drops sleep 1").refused(&["netdyno drops -- sleep 1"]);
+    net.run("netdyno drops --duration 1s -- true").refused(&["--duration"]);
+    assert!(Path::new("/sys/kernel/btf/vmlinux").exists(), "this test needs a kernel with BTF");
+    let bounded = "setpriv --bounding-set -bpf,-perfmon,-sys_admin --inh-caps -bpf,-perfmon,-sys_admin";
+    let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
+    net.run(format!("{bounded} {netdyno} drops --duration 100ms")).refused(&["CAP_BPF and CAP_PERFMON", "setcap cap_bpf,cap_perfmon"]);
+}
