@@ -51,8 +51,7 @@ impl Looking {
     pub fn look(&self) -> Result<Drops> {
         let lasted = self.began.elapsed();
         let counted = self.tracer.read()?;
-        let names = Names::read();
-        Ok(self.drops(&counted, &names, lasted))
+        Ok(self.drops(&counted, &names_for(&counted), lasted))
     }
 
     fn drops(&self, counted: &Counted, names: &Names, lasted: Duration) -> Drops {
@@ -150,6 +149,11 @@ impl Looking {
             None => one.streams.push(new),
         }
     }
+}
+
+/// Where nothing was dropped, nothing need be named.
+fn names_for(counted: &Counted) -> Names {
+    if counted.rows.is_empty() { Names::default() } else { Names::read() }
 }
 
 /// The same stream at the same place, with another address.
@@ -300,17 +304,28 @@ impl Tracing {
 
     /// It is over: puts into the result what was dropped, and what that is of the loss.
     pub fn finish(self, report: &mut Report) {
-        if let Some(why) = self.refused {
-            report.warnings.add(Code::DropsNotTraced, why);
+        if let Some(why) = &self.refused {
+            report.warnings.add(Code::DropsNotTraced, why.clone());
         }
-        let Some(looking) = self.looking else { return };
-        let found = match looking.look() {
-            Ok(found) => found,
+        self.put(report, &Counted::default());
+    }
+
+    /// What was counted up to now; nothing where nothing is traced.
+    pub(crate) fn counted(&self) -> Counted {
+        self.looking.as_ref().and_then(|looking| looking.tracer.read().ok()).unwrap_or_default()
+    }
+
+    /// Puts into a result what was dropped since `before`.
+    pub(crate) fn put(&self, report: &mut Report, before: &Counted) {
+        let Some(looking) = &self.looking else { return };
+        let counted = match looking.tracer.read() {
+            Ok(counted) => counted.since(before),
             Err(error) => {
                 report.warnings.add(Code::DropsNotTraced, format!("{error:#}"));
                 return;
             }
         };
+        let found = looking.drops(&counted, &names_for(&counted), looking.began.elapsed());
         let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
         for mut one in found.drops {
             let here = one.namespace.unwrap_or(looking.here);

@@ -6,7 +6,7 @@ use crate::flows::Flows;
 use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
-use crate::parts::{disrupting, floor, lab, priority, through};
+use crate::parts::{disrupting, floor, lab, priority, through, tracing};
 use crate::plugin::Plugin;
 use crate::setting::{Member, Settings as _};
 use crate::transmit::{Link, Pattern};
@@ -168,6 +168,8 @@ pub struct Bench {
     priority: priority!(),
     #[part]
     through: through!(),
+    #[part]
+    tracing: tracing!(),
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[setting(option = "meter", value = "HOW", default = "auto", expert)]
     #[serde(default)]

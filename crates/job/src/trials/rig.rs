@@ -12,9 +12,11 @@ use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::claims;
 use crate::device_counters::DeviceCounters;
+use crate::dropped::{Trace, Tracing};
 use crate::kinds::shared::{self, Through};
 use crate::kinds::what::Plugged;
 use crate::mesh;
+use crate::place::Place;
 use crate::run::PerPort;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
@@ -112,10 +114,22 @@ pub struct Rig {
     pub latency_clock: Option<LatencyClock>,
     /// What shows the trials while they last.
     pub show: Option<Show>,
+    /// What this host's kernel drops.
+    tracing: Tracing,
     /// The probe under test, where it is one.
     probed: Option<Probed>,
     /// Its ports are at agents.
     far: Option<Far>,
+}
+
+/// Traces what this host's kernel drops, where that is wanted.
+fn tracing(bench: &Bench, ports: &Ports) -> Tracing {
+    let wanted = Trace::of(bench.trace_drops, bench.no_trace_drops, ports.lab.is_some());
+    if let Some(lab) = &ports.lab {
+        return Tracing::in_lab(wanted, clocks::Clock::Monotonic, lab);
+    }
+    let measured: Vec<Place> = ports.ways.iter().flat_map(|way| way.receivers().unwrap_or_default()).collect();
+    Tracing::begin(wanted, clocks::Clock::Monotonic, &measured.iter().collect::<Vec<_>>())
 }
 
 /// Names of ports, for a person.
@@ -173,8 +187,10 @@ impl Rig {
                     .to_owned(),
             );
         }
+        let tracing = tracing(bench, &ports);
         Ok(Rig {
             ports,
+            tracing,
             packet_threads,
             through: Through::of(bench.through(), consent),
             distrusted: crate::distrusted::Distrusted::default(),
@@ -539,11 +555,18 @@ impl Rig {
         let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
         let mut device = rig.ports.lab.as_ref().map(|lab| DeviceCounters::begin(lab, rig.ports.did()));
         let waited_before = waited_ns();
+        let dropped_before = rig.tracing.counted();
         let reports = rig.all_ways(offer, &stops, (&watches, &looks), &onlookers);
         let (mut reports, dues): (Vec<_>, Vec<_>) =
             reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
         rig.add_what_the_device_counted(&mut device, &mut reports);
+        // Of several ways it is not known which of them a drop without a signature is of.
+        if let [report] = &mut reports[..]
+            && report.result.loss.is_some_and(|loss| loss.frames > 0)
+        {
+            rig.tracing.put(report, &dropped_before);
+        }
         let events: Vec<_> =
             reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
         let mut outcome = Outcome::default();

@@ -98,6 +98,39 @@ pub fn lossy_replay() -> Report {
     let second = 1_000_000_000;
     let latency = latency(arrived);
     report.result = Achieved {
+        drops: vec![
+            Dropped {
+                function: "nf_hook_slow".into(),
+                reason: "NETFILTER_DROP".into(),
+                frames: lost / 2,
+                kind: DroppedKind::Test,
+                interface: Some("v1".into()),
+                first_ns: 10_000_000,
+                last_ns: 59_000_000_000,
+                streams: vec![DroppedOfStream {
+                    stream: 1,
+                    frames: lost / 2,
+                    first_sequence: 7,
+                    last_sequence: 4_000,
+                    lowest_sequence: 7,
+                    highest_sequence: 4_000,
+                    first_ns: 10_000_000,
+                    last_ns: 59_000_000_000,
+                }],
+                ..Dropped::default()
+            },
+            Dropped {
+                function: "sock_queue_rcv_skb".into(),
+                reason: "SOCKET_RCVBUFF".into(),
+                frames: 3,
+                ..Dropped::default()
+            },
+        ],
+        drops_traced: Some(DropsTraced {
+            named_frames: lost / 2,
+            not_seen_frames: Some(lost - lost / 2),
+            ..DropsTraced::default()
+        }),
         link_events: vec![LinkEvent {
             interface: "v1".into(),
             role: "measure".into(),
