@@ -128,7 +128,8 @@ impl<'a> Btf<'a> {
     pub fn tracepoint_values(&self, tracepoint: &str) -> Option<u32> {
         let wanted = format!("btf_trace_{tracepoint}");
         let named = |one: &&Type| one.kind == kind::TYPEDEF && self.string(one.name) == Some(&wanted);
-        let pointer = self.by_number(self.types.iter().find(named)?.to).filter(|one| one.kind == kind::PTR)?;
+        let pointer =
+            self.by_number(self.types.iter().find(named)?.to).filter(|one| one.kind == kind::PTR)?;
         let function = self.by_number(pointer.to).filter(|one| one.kind == kind::FUNC_PROTO)?;
         // The first one is the tracepoint's own.
         function.members.checked_sub(1)
@@ -203,7 +204,8 @@ mod tests {
         for at in 0..bytes.len() {
             let mut wrong = bytes.clone();
             wrong[at] ^= 0xff;
-            let _ = Btf::read(&wrong, None).map(|btf| (btf.tracepoint_values("t"), btf.enumerations(|_| true).len()));
+            let _ = Btf::read(&wrong, None)
+                .map(|btf| (btf.tracepoint_values("t"), btf.enumerations(|_| true).len()));
         }
     }
 

@@ -187,7 +187,8 @@ impl Row {
         if frames + copies == 0 {
             return;
         }
-        let [first_ns, last_ns, first, last, lowest, highest] = [24, 32, 40, 48, 56, 64].map(|at| long(count, at));
+        let [first_ns, last_ns, first, last, lowest, highest] =
+            [24, 32, 40, 48, 56, 64].map(|at| long(count, at));
         let (none, no_frames) = (self.frames + self.copies == 0, self.frames == 0);
         if frames > 0 && (no_frames || first_ns < self.first_ns) {
             self.first_sequence = first;
@@ -208,7 +209,8 @@ impl Row {
 
     /// What tells it apart from all others.
     fn identity(&self) -> (u64, u32, u32, u32, Kind, u32, u16, u8, u16, bool) {
-        let Row { location, reason, netns, ifindex, kind, stream, ethertype, protocol, port, coarse, .. } = self;
+        let Row { location, reason, netns, ifindex, kind, stream, ethertype, protocol, port, coarse, .. } =
+            self;
         (*location, *reason, *netns, *ifindex, *kind, *stream, *ethertype, *protocol, *port, *coarse)
     }
 
@@ -255,7 +257,8 @@ mod tests {
         assert_eq!((row.frames, row.bytes, row.copies, row.first_ns, row.last_ns), (12, 768, 1, 100, 400));
         assert_eq!((row.first_sequence, row.last_sequence, row.lowest, row.highest), (90, 30, 1, 90));
         assert_eq!(Row::read(&key, &[count([0; 9], b"veth0")], false), None, "nothing was counted");
-        let later = Counted { rows: vec![Row { frames: 15, ..row.clone() }], missed: 3, ..Default::default() };
+        let later =
+            Counted { rows: vec![Row { frames: 15, ..row.clone() }], missed: 3, ..Default::default() };
         let earlier = Counted { rows: vec![row], missed: 1, ..Default::default() };
         let since = later.since(&earlier);
         assert_eq!((since.frames(Kind::Signed), since.frames(Kind::Ordinary), since.missed), (3, 0, 2));

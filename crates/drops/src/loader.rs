@@ -100,7 +100,8 @@ impl Tracer {
     }
 
     fn load_with(settings: &Settings, offered: Offered, read_buffers: bool) -> Result<Tracer, DropsError> {
-        let failed = |error: libbpf_rs::Error| DropsError::Load { reason: Quiet::refusal(&format!("{error:#}")) };
+        let failed =
+            |error: libbpf_rs::Error| DropsError::Load { reason: Quiet::refusal(&format!("{error:#}")) };
         let mut storage = MaybeUninit::uninit();
         let mut open = programs::drops::DropsSkelBuilder::default().open(&mut storage).map_err(failed)?;
         let Some(constants) = open.maps.rodata_data.as_deref_mut() else {
@@ -137,7 +138,9 @@ impl Tracer {
         let mut hang = |program: &mut ProgramMut<'_>| -> Result<(), DropsError> {
             links.push(program.attach_trace().map_err(failed)?);
             let kept = program.as_fd().try_clone_to_owned();
-            programs.push(kept.map_err(|error| DropsError::System { what: "keeping the tracer of drops", error })?);
+            programs.push(
+                kept.map_err(|error| DropsError::System { what: "keeping the tracer of drops", error })?,
+            );
             Ok(())
         };
         let progs = &mut skeleton.progs;
@@ -189,8 +192,10 @@ fn missed(program: &OwnedFd) -> u64 {
 
 /// Entries of the table that tells frames apart.
 fn entries(wanted: usize) -> Result<u32, DropsError> {
-    let cpus = bpf::object::cpu_numbers()
-        .map_err(|error| DropsError::System { what: "counting CPUs", error: io::Error::other(error.to_string()) })?;
+    let cpus = bpf::object::cpu_numbers().map_err(|error| DropsError::System {
+        what: "counting CPUs",
+        error: io::Error::other(error.to_string()),
+    })?;
     let [least, most] = ENTRIES;
     let fit = MEMORY / (KEY + COUNT * cpus.max(1) as usize);
     let usual = fit.clamp(least, most);
@@ -217,7 +222,8 @@ fn offered() -> Result<Offered, DropsError> {
 pub fn not_possible() -> Option<DropsError> {
     let missing = missing_rights(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     if let Some(missing) = missing {
-        let program = std::env::current_exe().map_or_else(|_| "netdyno".to_owned(), |path| path.display().to_string());
+        let program =
+            std::env::current_exe().map_or_else(|_| "netdyno".to_owned(), |path| path.display().to_string());
         return Some(DropsError::Permission { missing, program });
     }
     if let Err(error) = fs::metadata("/sys/kernel/btf/vmlinux") {
@@ -240,7 +246,8 @@ fn missing_rights(status: &str) -> Option<String> {
 
 /// The number of the calling thread's network namespace, as a row has it.
 pub fn namespace_of_this_thread() -> u32 {
-    fs::metadata("/proc/thread-self/ns/net").map_or(0, |namespace| u32::try_from(namespace.ino()).unwrap_or(0))
+    fs::metadata("/proc/thread-self/ns/net")
+        .map_or(0, |namespace| u32::try_from(namespace.ino()).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -37,7 +37,10 @@ impl Names {
     /// The names of a row.
     pub fn of(&self, row: &Row) -> Named {
         if let Some(tracepoint) = row.tracepoint() {
-            return Named { function: tracepoint_name(tracepoint).to_owned(), reason: of_xdp(tracepoint, row.reason) };
+            return Named {
+                function: tracepoint_name(tracepoint).to_owned(),
+                reason: of_xdp(tracepoint, row.reason),
+            };
         }
         Named { function: self.function(row.location), reason: self.reason(row.reason) }
     }
@@ -127,7 +130,8 @@ mod tests {
     #[test]
     fn reasons_have_the_running_kernels_names() {
         let names = Names::read();
-        let (number, _) = names.reasons.iter().find(|(_, name)| *name == "NETFILTER_DROP").expect("since Linux 5.17");
+        let (number, _) =
+            names.reasons.iter().find(|(_, name)| *name == "NETFILTER_DROP").expect("since Linux 5.17");
         assert_eq!(names.reason(*number), "NETFILTER_DROP");
         assert_eq!(names.reason(0x7f_0003), "(reason 3 of subsystem 127)");
         assert_eq!(of_xdp(Tracepoint::Exception, 0), "XDP_ABORTED");

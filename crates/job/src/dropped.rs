@@ -9,6 +9,7 @@ use port::interface::Interface;
 use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
 use report::{Code, Report};
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 /// Streams that are told of one cause; what further ones lost is in its frames.
@@ -83,7 +84,8 @@ impl Looking {
     /// Rows that differ in nothing that is shown are one, with its streams.
     fn rows(&self, counted: &Counted, names: &Names) -> Vec<Dropped> {
         let devices = devices(&counted.rows);
-        let mut found: BTreeMap<(Named, String, u32, DroppedKind, String, u16, u64), Dropped> = BTreeMap::new();
+        let mut found: BTreeMap<(Named, String, u32, DroppedKind, String, u16, u64), Dropped> =
+            BTreeMap::new();
         for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
             let named = names.of(row);
             let interface = match row.interface.as_str() {
@@ -225,8 +227,10 @@ fn place(name: &str) -> Result<Only> {
 #[derive(Debug, Default)]
 pub struct Tracing {
     looking: Option<Looking>,
-    /// The network namespaces of the test's own; without any it is all of this host.
+    /// The network namespaces that frames of the test can be in.
     namespaces: Vec<u32>,
+    /// Nobody else is there.
+    in_a_lab: bool,
     /// Where the meters are: what is dropped behind them had arrived.
     meters: Vec<(Only, String)>,
     /// Why it is not traced, where it was asked for.
@@ -261,8 +265,9 @@ impl Trace {
 }
 
 impl Tracing {
-    /// Begins on this host, where frames are stamped by this clock and measured at these places.
-    pub fn begin(wanted: Trace, clock: Clock, measured: &[&Place]) -> Tracing {
+    /// Begins on this host, where frames are stamped by this clock, leave at some places and are measured at others. Of this test is what is
+    /// dropped in the namespaces of those places, or in one that has a name here: where another test's hosts are, nobody else looks.
+    pub fn begin(wanted: Trace, clock: Clock, sending: &[&Place], measured: &[&Place]) -> Tracing {
         if wanted == Trace::No {
             return Tracing::default();
         }
@@ -270,7 +275,11 @@ impl Tracing {
             let netns = place.run_in(drops::namespace_of_this_thread).ok()?;
             Some((Only { ifindex: place.interface.index, netns }, place.interface.name.clone()))
         };
-        Tracing::between(wanted, clock, measured.iter().filter_map(at).collect())
+        let mut tracing = Tracing::between(wanted, clock, measured.iter().filter_map(at).collect());
+        let own = sending.iter().filter_map(at).map(|(at, _)| at.netns);
+        tracing.namespaces =
+            own.chain(tracing.meters.iter().map(|(at, _)| at.netns)).chain(with_names()).collect();
+        tracing
     }
 
     /// Begins in a lab: only what is dropped in its hosts is of this test, and the receiver's interface is where it is measured.
@@ -281,11 +290,14 @@ impl Tracing {
         let of = |host: &Host| host.namespace.run_in(drops::namespace_of_this_thread).unwrap_or(0);
         let name = lab.receiver.interface;
         let index = lab.receiver.namespace.run_in(|| Interface::by_name(name).map(|found| found.index));
-        let receiver = Only { ifindex: index.ok().and_then(Result::ok).unwrap_or(0), netns: of(&lab.receiver) };
+        let receiver =
+            Only { ifindex: index.ok().and_then(Result::ok).unwrap_or(0), netns: of(&lab.receiver) };
         let mut tracing = Tracing::between(wanted, clock, vec![(receiver, name.to_owned())]);
         let device = lab.device.iter().flatten();
         let ports = lab.ports.iter().flatten();
-        tracing.namespaces = [&lab.sender, &lab.receiver].into_iter().chain(device).chain(ports).map(of).collect();
+        tracing.in_a_lab = true;
+        tracing.namespaces =
+            [&lab.sender, &lab.receiver].into_iter().chain(device).chain(ports).map(of).collect();
         tracing
     }
 
@@ -299,7 +311,7 @@ impl Tracing {
             Ok(looking) => (Some(looking), None),
             Err(error) => (None, (wanted == Trace::Yes).then(|| format!("{error:#}"))),
         };
-        Tracing { looking, refused, meters, namespaces: Vec::new() }
+        Tracing { looking, refused, meters, ..Tracing::default() }
     }
 
     /// It is over: puts into the result what was dropped, and what that is of the loss.
@@ -329,12 +341,12 @@ impl Tracing {
         let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
         for mut one in found.drops {
             let here = one.namespace.unwrap_or(looking.here);
-            let own = self.namespaces.is_empty() || self.namespaces.contains(&here);
+            let own = self.namespaces.contains(&here);
             one.measured = is_behind(&one, here, &self.meters);
             match one.kind {
                 DroppedKind::Test if own => drops.push(one),
                 // Of a lab all is told: nobody else is there.
-                _ if own && !self.namespaces.is_empty() => drops.push(one),
+                _ if own && self.in_a_lab => drops.push(one),
                 _ => other_frames = other_frames.saturating_add(one.frames),
             }
         }
@@ -352,9 +364,17 @@ impl Tracing {
     }
 }
 
+/// The network namespaces that have names here: hosts of `ip netns` and of `netdyno lab -- COMMAND`, containers of CNI and Docker.
+fn with_names() -> Vec<u32> {
+    let folders = ["/run/netns", "/run/docker/netns"].map(std::fs::read_dir);
+    let files = folders.into_iter().flatten().flatten().flatten();
+    files.filter_map(|file| u32::try_from(std::fs::metadata(file.path()).ok()?.ino()).ok()).collect()
+}
+
 /// Had they been measured before? What is dropped at the meter's own interface is, but on its way in.
 fn is_behind(one: &Dropped, namespace: u32, meters: &[(Only, String)]) -> bool {
-    let is_there = |(at, name): &(Only, String)| at.netns == namespace && one.interface.as_ref() == Some(name);
+    let is_there =
+        |(at, name): &(Only, String)| at.netns == namespace && one.interface.as_ref() == Some(name);
     meters.iter().any(is_there) && !BEFORE_A_METER.iter().any(|function| one.function.starts_with(function))
 }
 
@@ -412,7 +432,8 @@ impl Filter {
     /// Leaves what agrees, and counts that alone.
     pub fn apply(&self, drops: &mut Drops) {
         drops.drops.retain_mut(|one| self.0.iter().all(|word| word.is_true_of(one)));
-        drops.frames = drops.drops.iter().map(|one| one.frames).sum::<u64>().saturating_add(drops.unlisted_frames);
+        drops.frames =
+            drops.drops.iter().map(|one| one.frames).sum::<u64>().saturating_add(drops.unlisted_frames);
     }
 }
 

@@ -361,7 +361,8 @@ fn begun(setup: &mut Setup, own: &[Job]) -> Report {
 /// Begins to trace what this host's kernel drops, if that is wanted.
 fn tracing(setup: &Setup) -> Tracing {
     let meters: Vec<&Place> = setup.rx.iter().map(|(place, _)| place).collect();
-    Tracing::begin(setup.trace, setup.job.stamps, &meters)
+    let senders: Vec<&Place> = setup.tx.iter().collect();
+    Tracing::begin(setup.trace, setup.job.stamps, &senders, &meters)
 }
 
 /// Begins the capture of what arrives, if there is to be one.

@@ -128,8 +128,12 @@ fn tracing(bench: &Bench, ports: &Ports) -> Tracing {
     if let Some(lab) = &ports.lab {
         return Tracing::in_lab(wanted, clocks::Clock::Monotonic, lab);
     }
-    let measured: Vec<Place> = ports.ways.iter().flat_map(|way| way.receivers().unwrap_or_default()).collect();
-    Tracing::begin(wanted, clocks::Clock::Monotonic, &measured.iter().collect::<Vec<_>>())
+    // What they cannot be found for says so by itself.
+    let sending: Vec<Place> = ports.ways.iter().flat_map(|way| way.senders().unwrap_or_default()).collect();
+    let measured: Vec<Place> =
+        ports.ways.iter().flat_map(|way| way.receivers().unwrap_or_default()).collect();
+    let [sending, measured] = [&sending, &measured].map(|places| places.iter().collect::<Vec<_>>());
+    Tracing::begin(wanted, clocks::Clock::Monotonic, &sending, &measured)
 }
 
 /// Names of ports, for a person.

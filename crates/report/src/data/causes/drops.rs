@@ -63,7 +63,11 @@ mod tests {
     fn what_the_kernel_told_is_the_cause_unless_the_labs_device_does_it_on_purpose() {
         let found = of(&result(95), 100, None).expect("evidence");
         assert_eq!(found.by, By::Dropped);
-        assert!(found.said.contains("90 of them (90 % of the loss) in nf_hook_slow, NETFILTER_DROP; a rule"), "{}", found.said);
+        assert!(
+            found.said.contains("90 of them (90 % of the loss) in nf_hook_slow, NETFILTER_DROP; a rule"),
+            "{}",
+            found.said
+        );
         assert!(of(&result(95), 100_000, None).is_none(), "a few explain a few");
         let counter = |source: &str| Cause {
             counter: Some(HostCounter {

@@ -161,19 +161,28 @@ pub fn meaning(function: &str, reason: &str) -> Option<&'static str> {
 /// By reason.
 const MEANINGS: [(&str, &str); 31] = [
     ("NO_SOCKET", "nobody listens on that port: `ss -lnut` there lists who does"),
-    ("SOCKET_RCVBUFF", "the receiving program is too slow, or its buffer too small: SO_RCVBUF, net.core.rmem_max"),
+    (
+        "SOCKET_RCVBUFF",
+        "the receiving program is too slow, or its buffer too small: SO_RCVBUF, net.core.rmem_max",
+    ),
     ("SOCKET_FILTER", "a filter of the receiving socket refused them"),
     ("SOCKET_BACKLOG", "the receiving program is too slow: its socket's backlog was full"),
     ("SOCKET_CLOSE", "they waited in a socket that was closed"),
     ("PROTO_MEM", "all sockets together have too much memory: net.ipv4.udp_mem, net.ipv4.tcp_mem"),
     ("NETFILTER_DROP", "a rule drops them: `nft list ruleset` there, rules with `counter` tell which"),
-    ("OTHERHOST", "they are for another MAC address: the sender's destination, or its neighbour entry, is wrong"),
+    (
+        "OTHERHOST",
+        "they are for another MAC address: the sender's destination, or its neighbour entry, is wrong",
+    ),
     ("IP_INHDR", "their IP header is damaged or contradicts itself"),
     ("IP_CSUM", "the IP header's checksum is wrong"),
     ("UDP_CSUM", "the UDP checksum is wrong"),
     ("TCP_CSUM", "the TCP checksum is wrong"),
     ("SKB_CSUM", "a checksum is wrong"),
-    ("IP_RPFILTER", "no route leads back to the source by the interface that they came in by: net.ipv4.conf.*.rp_filter"),
+    (
+        "IP_RPFILTER",
+        "no route leads back to the source by the interface that they came in by: net.ipv4.conf.*.rp_filter",
+    ),
     ("IP_OUTNOROUTES", "there is no route to the destination: `ip route get ADDRESS` there"),
     ("IP_INNOROUTES", "there is no route to the destination: `ip route get ADDRESS` there"),
     ("IP_INADDRERRORS", "the destination address is not one of this host, or may not be used"),
@@ -181,7 +190,10 @@ const MEANINGS: [(&str, &str); 31] = [
     ("IP_LOCAL_SOURCE", "their source address is one of this host"),
     ("IP_NOPROTO", "nothing takes this protocol of IP"),
     ("NEIGH_FAILED", "no neighbour answered for that address: `ip neigh` there"),
-    ("NEIGH_QUEUEFULL", "more waited for a neighbour's answer than may: `ip neigh` there, neigh.*.unres_qlen_bytes"),
+    (
+        "NEIGH_QUEUEFULL",
+        "more waited for a neighbour's answer than may: `ip neigh` there, neigh.*.unres_qlen_bytes",
+    ),
     ("NEIGH_DEAD", "the neighbour's entry was removed"),
     ("QDISC_DROP", "a queueing discipline was full or drops on purpose: `tc -s qdisc` there"),
     ("QDISC_OVERLIMIT", "a queueing discipline was full: `tc -s qdisc` there"),
@@ -195,12 +207,24 @@ const MEANINGS: [(&str, &str); 31] = [
 
 /// By the function's beginning, where the kernel gives no reason.
 const PLACES: [(&str, &str); 15] = [
-    ("ip_error", "the route refuses them (blackhole, unreachable, prohibit) or there is none: `ip route get ADDRESS` there"),
-    ("ip6_pkt_discard", "there is no route to the destination, or it refuses them: `ip -6 route get ADDRESS` there"),
+    (
+        "ip_error",
+        "the route refuses them (blackhole, unreachable, prohibit) or there is none: `ip route get ADDRESS` there",
+    ),
+    (
+        "ip6_pkt_discard",
+        "there is no route to the destination, or it refuses them: `ip -6 route get ADDRESS` there",
+    ),
     ("ip6_pkt_prohibit", "a route prohibits them: `ip -6 route` there"),
     ("dst_discard", "a blackhole route: `ip route` there"),
-    ("ip_forward", "forwarding refused them: their TTL was at its end, or they are longer than the MTU with DF set"),
-    ("ip6_forward", "forwarding refused them: their hop limit was at its end, or they are longer than the MTU"),
+    (
+        "ip_forward",
+        "forwarding refused them: their TTL was at its end, or they are longer than the MTU with DF set",
+    ),
+    (
+        "ip6_forward",
+        "forwarding refused them: their hop limit was at its end, or they are longer than the MTU",
+    ),
     ("br_", "a bridge does not pass them on: `bridge link`, `bridge vlan`, `bridge fdb` there"),
     ("veth_xdp_rcv_skb", "a program of XDP at that interface drops them: `bpftool net` there"),
     ("netif_receive_generic_xdp", "a program of generic XDP drops them: `bpftool net` there"),
@@ -208,6 +232,9 @@ const PLACES: [(&str, &str); 15] = [
     ("packet_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),
     ("tpacket_rcv", "a packet socket (a capture) was too slow: it lost copies, the frames went on"),
     ("xdp_exception", "an XDP program failed, or a verdict could not be carried out: `bpftool net` there"),
-    ("xdp_devmap_xmit", "an interface did not take frames that XDP redirected to it: its ring was full, or its peer has no XDP program"),
+    (
+        "xdp_devmap_xmit",
+        "an interface did not take frames that XDP redirected to it: its ring was full, or its peer has no XDP program",
+    ),
     ("xdp_bulk_tx", "an interface did not take frames that XDP sent back: its ring was full"),
 ];

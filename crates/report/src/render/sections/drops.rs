@@ -41,7 +41,9 @@ impl Section for OfDrops {
             let more = if one.streams.len() > streams.len() { ", ..." } else { "" };
             let least = one.streams.iter().map(|s| s.lowest_sequence).min();
             let most = one.streams.iter().map(|s| s.highest_sequence).max();
-            let numbers = least.zip(most).map(|(least, most)| format!("{} to {}", units::count(least), units::count(most)));
+            let numbers = least
+                .zip(most)
+                .map(|(least, most)| format!("{} to {}", units::count(least), units::count(most)));
             grid.row(
                 &one.function,
                 [
