@@ -344,10 +344,11 @@ impl Tracing {
             let own = self.namespaces.contains(&here);
             one.measured = is_behind(&one, here, &self.meters);
             match one.kind {
-                DroppedKind::Test if own => drops.push(one),
+                DroppedKind::Test | DroppedKind::OtherTest if own => drops.push(one),
                 // Of a lab all is told: nobody else is there.
                 _ if own && self.in_a_lab => drops.push(one),
-                _ => other_frames = other_frames.saturating_add(one.frames),
+                _ if own => other_frames = other_frames.saturating_add(one.frames),
+                _ => {}
             }
         }
         let is_lost = |one: &&Dropped| one.kind == DroppedKind::Test && !one.measured;

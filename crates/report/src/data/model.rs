@@ -217,8 +217,8 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
-    /// What this host's kernel dropped meanwhile, where and why: frames of this test, and in a lab those of others, too
-    /// (`--trace-drops`). The most frequent first.
+    /// What this host's kernel dropped meanwhile, where and why: frames of this test and of others, and in a lab those without a
+    /// signature, too (`--trace-drops`). The most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Dropped>,
     /// What that comes to; left out where nobody looked.

@@ -120,7 +120,7 @@ pub struct DropsTraced {
     /// Lost frames that this kernel did not drop: a NIC, a program of XDP or another machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_seen_frames: Option<u64>,
-    /// Frames of others that were dropped meanwhile: none of this test.
+    /// Frames without a signature that were dropped meanwhile in the same network namespaces and are not in `drops`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_frames: u64,
     /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU.
