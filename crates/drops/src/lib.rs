@@ -16,6 +16,8 @@ mod error;
 mod loader;
 mod names;
 mod symbols;
+#[cfg(test)]
+mod tests;
 
 pub use counted::{Counted, Kind, Row, Tracepoint};
 pub use error::DropsError;

@@ -278,7 +278,7 @@ fn a_lab_traces_by_itself_and_a_run_is_asked() {
         let line = format!(
             "netdyno send {what} --on tx0 --measure rx0 --count 10 --rate 1kpps --quiet --json{more}"
         );
-        net.run(line).ok().json()
+        net.run(line).result()
     };
     assert_eq!(send("")["result"].get("drops_traced"), None);
     assert_eq!(number(&send(" --trace-drops")["result"]["drops_traced"]["named_frames"]), 0);

@@ -1,0 +1,56 @@
+//! On the running kernel. Needs root.
+
+use crate::{Counted, Kind, Names, Row, Settings, Tracer, namespace_of_this_thread};
+use lab::{Lab, Options};
+use std::net::UdpSocket;
+
+/// Datagrams to each of so many ports that nobody listens at.
+const PORTS: u16 = 100;
+const EACH: u64 = 3;
+
+/// What is counted of them, with room for so many causes; and the receiver's namespace.
+fn to_closed_ports(entries: usize) -> (Counted, u32) {
+    let lab = Lab::two_hosts(&Options { addresses: true, ..Options::default() }).expect("these tests need root");
+    let receiver = lab.receiver.namespace.run_in(namespace_of_this_thread).expect("entered");
+    let tracer = Tracer::start(&Settings { entries, ..Settings::default() }).expect("a kernel with BTF");
+    let socket = lab.sender.namespace.run_in(|| UdpSocket::bind((lab.sender.address, 0)));
+    let socket = socket.expect("entered").expect("a socket");
+    for _ in 0..EACH {
+        for port in 9_000..9_000 + PORTS {
+            socket.send_to(&[0; 20], (lab.receiver.address, port)).expect("sent");
+        }
+    }
+    // The receiver works for them in a soft interrupt, perhaps on another CPU.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    (tracer.read().expect("its tables"), receiver)
+}
+
+#[test]
+fn what_finds_no_place_in_a_table_is_counted_by_function_and_reason() {
+    let names = Names::read();
+    // Again where the kernel kept BPF from the task that a soft interrupt came in above.
+    let exact = (0..8).any(|_| {
+        let (counted, receiver) = to_closed_ports(8);
+        let there: Vec<&Row> = counted.rows.iter().filter(|row| row.netns == receiver && row.kind == Kind::Ordinary).collect();
+        let udp = there.into_iter().filter(|row| names.of(row).reason == "NO_SOCKET");
+        let (told_apart, coarse): (Vec<&Row>, Vec<&Row>) = udp.partition(|row| !row.coarse);
+        let frames = |rows: &[&Row]| rows.iter().map(|row| row.frames).sum::<u64>();
+        assert!(told_apart.len() <= 8 && told_apart.iter().all(|row| row.port >= 9_000), "{told_apart:?}");
+        assert!(coarse.len() <= 1 && coarse.iter().all(|row| row.port == 0), "{coarse:?}");
+        let all = frames(&told_apart) + frames(&coarse);
+        assert!(all <= u64::from(PORTS) * EACH && counted.unlisted == 0, "{counted:?}");
+        all == u64::from(PORTS) * EACH && !coarse.is_empty()
+    });
+    assert!(exact, "not all were counted in any of eight tries");
+}
+
+#[test]
+fn with_room_each_port_is_told_apart() {
+    let exact = (0..8).any(|_| {
+        let (counted, receiver) = to_closed_ports(0);
+        let there = counted.rows.iter().filter(|row| row.netns == receiver && row.port >= 9_000);
+        let each: Vec<u64> = there.map(|row| row.frames).collect();
+        each.len() == usize::from(PORTS) && each.iter().all(|frames| *frames == EACH)
+    });
+    assert!(exact, "not all were counted in any of eight tries");
+}
