@@ -10,7 +10,8 @@ const EACH: u64 = 3;
 
 /// What is counted of them, with room for so many causes; and the receiver's namespace.
 fn to_closed_ports(entries: usize) -> (Counted, u32) {
-    let lab = Lab::two_hosts(&Options { addresses: true, ..Options::default() }).expect("these tests need root");
+    let lab =
+        Lab::two_hosts(&Options { addresses: true, ..Options::default() }).expect("these tests need root");
     let receiver = lab.receiver.namespace.run_in(namespace_of_this_thread).expect("entered");
     let tracer = Tracer::start(&Settings { entries, ..Settings::default() }).expect("a kernel with BTF");
     let socket = lab.sender.namespace.run_in(|| UdpSocket::bind((lab.sender.address, 0)));
@@ -31,7 +32,8 @@ fn what_finds_no_place_in_a_table_is_counted_by_function_and_reason() {
     // Again where the kernel kept BPF from the task that a soft interrupt came in above.
     let exact = (0..8).any(|_| {
         let (counted, receiver) = to_closed_ports(8);
-        let there: Vec<&Row> = counted.rows.iter().filter(|row| row.netns == receiver && row.kind == Kind::Ordinary).collect();
+        let there: Vec<&Row> =
+            counted.rows.iter().filter(|row| row.netns == receiver && row.kind == Kind::Ordinary).collect();
         let udp = there.into_iter().filter(|row| names.of(row).reason == "NO_SOCKET");
         let (told_apart, coarse): (Vec<&Row>, Vec<&Row>) = udp.partition(|row| !row.coarse);
         let frames = |rows: &[&Row]| rows.iter().map(|row| row.frames).sum::<u64>();

@@ -3,6 +3,7 @@
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::kind::Kind;
+use crate::parts::tracing;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
@@ -150,6 +151,8 @@ pub struct Measure {
     /// What arrives is captured, too.
     #[setting(within)]
     pub capture: Option<Capture>,
+    #[part]
+    tracing: tracing!(),
     /// Yes, measure on this interface although it carries the default route or your login, or (with `.drop`) connections of this
     /// host.
     #[setting(value = "IFACE", expert, consent)]

@@ -3,6 +3,7 @@
 use super::Run;
 use super::{passive, shared};
 use crate::carrier::{self, Ends};
+use crate::dropped::{Trace, Tracing};
 use crate::panel::Names;
 use crate::place::Place;
 use crate::recorder::Recorder;
@@ -114,6 +115,8 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let recorder = recorder.transpose()?;
     let capture = recorder.as_ref().zip(args.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, 0));
     let options = meter::Options { capture, ..options };
+    let wanted = Trace::of(args.trace_drops, args.no_trace_drops, false);
+    let tracing = Tracing::begin(wanted, options.clock, &[], &[&place]);
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
     let mut report = passive::report("measure", &place, (count, duration));
@@ -155,6 +158,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     run::judge::received::measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);
+    tracing.finish(&mut report);
     report.intervals = intervals(&watched);
     watched.judge(&mut report);
     passive::judge_count(&mut report, count, measured.totals.frames, ("frames", "arrived"));
