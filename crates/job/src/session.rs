@@ -202,6 +202,9 @@ impl Session {
             let kept = samples.push(at_ns, counts, over);
             spreads.follow(kept, &delays);
             let remaining_ns = left.map(|left| left.as_nanos() as u64);
+            if over {
+                panel.hurry();
+            }
             panel.show(Snapshot { at_ns, remaining_ns, ..snapshot }, meter);
             if over {
                 return Watched {

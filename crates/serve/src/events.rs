@@ -34,7 +34,7 @@ struct Following {
     run: Arc<Run>,
     news: watch::Receiver<u64>,
     sequence: Option<u64>,
-    notes: usize,
+    notes: u64,
     due: VecDeque<Bytes>,
     over: bool,
 }
@@ -42,8 +42,8 @@ struct Following {
 impl Following {
     /// What has come since.
     fn look(&mut self) {
-        let (moment, notes) = self.run.since(self.sequence, self.notes);
-        self.notes += notes.len();
+        let (moment, notes, told) = self.run.since(self.sequence, self.notes);
+        self.notes = told;
         self.due.extend(notes.iter().map(|note| event("notice", None, &note.to_string())));
         if let Some(moment) = moment {
             self.sequence = Some(moment.sequence);

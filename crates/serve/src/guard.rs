@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Characters of a token at least.
 const LEAST: usize = 16;
@@ -121,6 +122,11 @@ impl Guard {
             );
             return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, what));
         }
+        // Of what a page of another origin shows, too: a picture has no `Origin`.
+        if text(header::HeaderName::from_static("sec-fetch-site")).as_deref() == Some("cross-site") {
+            let what = "this request is from a page of another origin".to_owned();
+            return Err(Problem::new(StatusCode::FORBIDDEN, what));
+        }
         match text(header::ORIGIN) {
             Some(origin) if origin.split_once("://").map(|(_, origin)| origin) != Some(host.as_str()) => {
                 let what = "this request is from a page of another origin".to_owned();
@@ -162,6 +168,9 @@ fn given(headers: &HeaderMap) -> Option<String> {
     Some(decoded.split_once(':')?.1.to_owned())
 }
 
+/// A request that writes is answered within this.
+const WHOLE: Duration = Duration::from_secs(300);
+
 /// What every answer says to a browser.
 const HEADERS: [(header::HeaderName, &str); 4] = [
     (
@@ -176,7 +185,12 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
 async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let is_otg = crate::otg::owns(request.uri().path());
     let mut response = match guard.may_pass(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) if request.method() == Method::GET => next.run(request).await,
+        // A body that does not come holds its place no longer than this.
+        Ok(()) => match tokio::time::timeout(WHOLE, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => Problem::new(StatusCode::REQUEST_TIMEOUT, "it did not end in time").into_response(),
+        },
         Err(problem) if is_otg => crate::otg::refused(&problem),
         Err(problem) => problem.into_response(),
     };
@@ -240,6 +254,8 @@ mod tests {
             ("GET", "/config", &[host, bearer, ("origin", "http://127.0.0.1:8444")], 403),
             ("POST", "/config", &[host, bearer, json, ("origin", "https://evil.example")], 403),
             ("POST", "/config", &[host, bearer, json, ("origin", "null")], 403),
+            ("GET", "/config", &[host, bearer, ("sec-fetch-site", "cross-site")], 403),
+            ("GET", "/config", &[host, bearer, ("sec-fetch-site", "same-origin")], 200),
         ] {
             assert_eq!(status(method, path, headers), wanted, "{method} {path} {headers:?}");
         }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -18,8 +19,12 @@ use tokio::sync::{mpsc, oneshot};
 const WAITING: usize = 64;
 /// Bytes of a file in one request: as base64 they fit into a line.
 const CHUNK: usize = 512 << 10;
+/// Bytes of a request to the agent.
+const LINE: usize = 1 << 20;
 /// Runs are kept until there are so many; then the oldest that is over goes. (An agent keeps 64.)
 const KEPT: usize = 48;
+/// What was refused for want of room is asked for again after this.
+const AGAIN: Duration = Duration::from_millis(200);
 /// Snapshots of ordinary runs: ten a second.
 pub(crate) const EVERY_NS: u64 = 100_000_000;
 
@@ -35,14 +40,16 @@ struct Inside {
     gone: AtomicBool,
     runs: Runs,
     welcome: Mutex<Value>,
+    /// One file at a time.
+    sending: tokio::sync::Mutex<()>,
 }
 
 /// A request without an answer.
 #[derive(Debug)]
 struct Waiting {
     answer: oneshot::Sender<Result<Value, Fault>>,
-    /// It starts this job: the run is there before anything that it says is read.
-    starts: Option<Value>,
+    /// It starts this job, which is kept or not: the run is there before anything that it says is read.
+    starts: Option<(Value, bool)>,
 }
 
 /// Why there is no answer.
@@ -71,6 +78,7 @@ impl Hand {
             gone: AtomicBool::new(false),
             runs: Runs::default(),
             welcome: Mutex::default(),
+            sending: tokio::sync::Mutex::default(),
         }));
         tokio::spawn(write(receiver, to));
         tokio::spawn(hand.clone().read(from));
@@ -100,11 +108,18 @@ impl Hand {
         self.ask(method, params, None).await
     }
 
-    async fn ask(&self, method: &str, params: Value, starts: Option<Value>) -> Result<Value, Fault> {
+    async fn ask(&self, method: &str, params: Value, starts: Option<(Value, bool)>) -> Result<Value, Fault> {
         let id = self.0.next.fetch_add(1, Relaxed);
         let mut line =
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string().into_bytes();
         line.push(b'\n');
+        if line.len() > LINE {
+            let what = format!(
+                "{method}: it comes to {} bytes, and at most {LINE} are taken: send what is long as a content",
+                line.len()
+            );
+            return Err(fault(FaultKind::Usage, what));
+        }
         let (answer, answered) = oneshot::channel();
         lock(&self.0.waiting).insert(id, Waiting { answer, starts });
         let gone = || fault(FaultKind::Internal, "the part of the server that carries out jobs has ended");
@@ -128,11 +143,21 @@ impl Hand {
             let Ok(said) = serde_json::from_slice::<Value>(&line) else { continue };
             match said.get("id").and_then(Value::as_u64) {
                 Some(id) => self.answered(id, said),
+                // It could not read one: they are answered in no order, and this one by nobody else.
+                None if said.get("error").is_some() => self.unread(&said),
                 None => self.said(said),
             }
         }
         self.0.gone.store(true, Relaxed);
         lock(&self.0.waiting).clear();
+    }
+
+    /// The oldest request is the one that could not be read: requests are read in their order.
+    fn unread(&self, said: &Value) {
+        let oldest = lock(&self.0.waiting).keys().min().copied();
+        if let Some(id) = oldest {
+            self.answered(id, json!({"error": said["error"]}));
+        }
     }
 
     fn answered(&self, id: u64, mut said: Value) {
@@ -142,10 +167,10 @@ impl Hand {
             None => Err(serde_json::from_value(said["error"].take())
                 .unwrap_or_else(|error| fault(FaultKind::Internal, error.to_string()))),
         };
-        if let (Ok(told), Some(job)) = (&told, starts) {
+        if let (Ok(told), Some((job, kept))) = (&told, starts) {
             let name = told["run"].as_str().unwrap_or_default().to_owned();
             let run = Run::new(name, told["job"].clone(), &job, told["interfaces"].clone(), None);
-            self.runs().add(Arc::new(run));
+            self.runs().add(Arc::new(run.kept(kept)));
             self.runs().changed();
         }
         let _ = answer.send(told);
@@ -179,7 +204,12 @@ impl Hand {
 
     /// A run is over: its report, or why there is none.
     async fn ended(&self, run: &Arc<Run>) {
-        let told = self.call("job.wait", json!({"run": run.name})).await;
+        let mut told = self.call("job.wait", json!({"run": run.name})).await;
+        // Too many requests wait: the report is there all the same.
+        while matches!(&told, Err(fault) if fault.data.kind == FaultKind::Limit) && self.is_there() {
+            tokio::time::sleep(AGAIN).await;
+            told = self.call("job.wait", json!({"run": run.name})).await;
+        }
         run.over(told.map(|mut told| told["report"].take()));
         self.runs().changed();
     }
@@ -190,7 +220,8 @@ impl Hand {
         if params.get("snapshots_every_ns").is_none() {
             params["snapshots_every_ns"] = EVERY_NS.into();
         }
-        let starts = params["job"].clone();
+        // What others are a part of is asked for when they are over, too.
+        let starts = (params["job"].clone(), params.get("among").is_some());
         let told = self.ask("job.start", params, Some(starts)).await?;
         let found = told["run"].as_str().and_then(|name| self.runs().find(name));
         found.ok_or_else(|| fault(FaultKind::Internal, "a run without a name"))
@@ -205,28 +236,31 @@ impl Hand {
     }
 
     pub async fn forget(&self, run: &Run) {
-        let _ = self.call("job.forget", json!({"run": run.name})).await;
-        self.runs().remove(&run.name);
+        let told = self.call("job.forget", json!({"run": run.name})).await;
+        // One that goes on stays where it is seen.
+        if told.is_ok() || run.is_over() {
+            self.runs().remove(&run.name);
+        }
         self.runs().changed();
     }
 
     /// Sends a file. Its name for messages, and the content that it is now.
     pub async fn content(&self, name: &str, bytes: &[u8]) -> Result<Value, Fault> {
+        // Two that send the same at once would each find the other's pieces.
+        let _turn = self.0.sending.lock().await;
         let sha256 = wire::hex::encode(&Sha256::digest(bytes));
         let begin = json!({"name": name, "bytes": bytes.len(), "sha256": sha256});
         let begun = self.call("content.begin", begin).await?;
         let content = begun["content"].as_str().unwrap_or_default().to_owned();
         let mut offset = usize::try_from(begun["offset"].as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
-        let is_there_already = offset >= bytes.len() && !bytes.is_empty();
         while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
             let piece = rest.get(..CHUNK).unwrap_or(rest);
             let chunk = json!({"content": content, "offset": offset, "base64": STANDARD.encode(piece)});
             self.call("content.chunk", chunk).await?;
             offset += piece.len();
         }
-        if !is_there_already {
-            self.call("content.end", json!({"content": content})).await?;
-        }
+        // Of one that was there already as well: whoever sent it may have gone before its end.
+        self.call("content.end", json!({"content": content})).await?;
         Ok(json!({"content": content, "name": name, "bytes": bytes.len(), "sha256": sha256}))
     }
 

@@ -9,16 +9,17 @@ use crate::runs::{Run, command};
 use crate::settings;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -28,6 +29,8 @@ const JSON_BYTES: usize = 16 << 20;
 const FILE_BYTES: usize = 256 << 20;
 /// Files that arrive at once.
 const UPLOADS: usize = 2;
+/// Files that are kept; then the oldest goes.
+const FILES: usize = 256;
 /// A report is waited for so long at most.
 const MOST_WAIT: Duration = Duration::from_secs(300);
 
@@ -37,12 +40,22 @@ pub(crate) struct Native {
     /// The one run that is shown.
     watch: Option<&'static str>,
     uploads: Arc<Semaphore>,
+    /// Contents that were sent, the oldest first.
+    sent: Arc<Mutex<VecDeque<String>>>,
+    /// One looks at the host at a time.
+    looking: Arc<tokio::sync::Mutex<()>>,
 }
 
 type Answer = Result<Response, Problem>;
 
 pub(crate) fn routes(hand: Hand, watch: Option<&'static str>) -> Router {
-    let native = Native { hand, watch, uploads: Arc::new(Semaphore::new(UPLOADS)) };
+    let native = Native {
+        hand,
+        watch,
+        uploads: Arc::new(Semaphore::new(UPLOADS)),
+        sent: Arc::default(),
+        looking: Arc::default(),
+    };
     Router::new()
         .route("/api/v1/info", get(info))
         .route("/api/v1/doctor", get(doctor))
@@ -55,7 +68,8 @@ pub(crate) fn routes(hand: Hand, watch: Option<&'static str>) -> Router {
             "/api/v1/events",
             get(|State(native): State<Native>| async move { events::of_all(native.hand) }),
         )
-        .route("/api/v1/contents", post(upload).layer(DefaultBodyLimit::max(FILE_BYTES)))
+        .route("/api/v1/contents", post(upload))
+        .route("/api/v1/contents/{content}", delete(drop_content))
         .route("/metrics", get(scraped))
         .route("/openapi.json", get(|| async { told(&openapi::document()) }))
         .layer(DefaultBodyLimit::max(JSON_BYTES))
@@ -94,6 +108,7 @@ struct Which {
 
 async fn doctor(State(native): State<Native>, Query(which): Query<Which>) -> Answer {
     let interfaces: Vec<String> = which.interface.into_iter().collect();
+    let _turn = native.looking.lock().await;
     let asked = json!({"interfaces": interfaces, "diagnosis": true});
     Ok(told(&native.hand.call("host", asked).await?))
 }
@@ -282,16 +297,38 @@ async fn forget(State(native): State<Native>, Path(name): Path<String>) -> Answe
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+async fn drop_content(State(native): State<Native>, Path(name): Path<String>) -> Answer {
+    native.hand.call("content.forget", json!({"content": name})).await?;
+    native.sent.lock().unwrap_or_else(PoisonError::into_inner).retain(|own| *own != name);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
 }
 
-async fn upload(State(native): State<Native>, Query(named): Query<Named>, body: Bytes) -> Answer {
+async fn upload(State(native): State<Native>, Query(named): Query<Named>, request: Request) -> Answer {
     let Ok(_place) = native.uploads.acquire().await else {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"));
     };
     let name = named.name.unwrap_or_else(|| "file".to_owned());
+    let body = axum::body::to_bytes(request.into_body(), FILE_BYTES).await;
+    let body = body.map_err(|error| {
+        let what = format!("the body: {error}; a file has at most {} MiB here", FILE_BYTES >> 20);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what)
+    })?;
     let content = native.hand.content(&name, &body).await?;
+    let own = content["content"].as_str().unwrap_or_default().to_owned();
+    let oldest = {
+        let mut sent = native.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sent.contains(&own) {
+            sent.push_back(own);
+        }
+        if sent.len() > FILES { sent.pop_front() } else { None }
+    };
+    if let Some(oldest) = oldest {
+        let _ = native.hand.call("content.forget", json!({"content": oldest})).await;
+    }
     Ok((StatusCode::CREATED, told(&content)).into_response())
 }

@@ -86,6 +86,7 @@ pub(crate) const ROUTES: &[Route] = &[
         Some("application/octet-stream"),
         (201, JSON),
     ),
+    route("delete", "/api/v1/contents/{content}", "Forgets a file", None, (204, "")),
     route("get", "/metrics", "The runs for Prometheus", None, (200, "text/plain")),
     route("get", "/openapi.json", "This document", None, (200, JSON)),
 ];

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// Snapshots of a run that who comes later is told.
 const HISTORY: usize = 300;
-/// Notes of a run that are kept: the first ones and the last.
+/// Notes of a run that are kept, the last ones.
 const NOTES: usize = 256;
 
 /// All runs, by their numbers.
@@ -57,7 +57,7 @@ impl Runs {
 
     /// What may be forgotten first.
     pub fn oldest_over(&self) -> Option<Arc<Run>> {
-        lock(&self.all).values().find(|run| run.is_over()).cloned()
+        lock(&self.all).values().find(|run| run.is_over() && !run.kept).cloned()
     }
 
     /// All of them, the newest first.
@@ -132,14 +132,19 @@ pub(crate) struct Run {
     /// Counts what is new.
     news: watch::Sender<u64>,
     over_at: AtomicU64,
-    /// When its streams were looked at last.
+    /// When a look at its streams was told last, and the time before.
     looked_at: AtomicU64,
+    looked_before_at: AtomicU64,
+    /// Its files, and what it counted, are still asked for.
+    kept: bool,
 }
 
 #[derive(Debug)]
 struct Inside {
     state: State,
     history: VecDeque<Moment>,
+    /// The newest, with all that it has.
+    told: Option<Moment>,
     /// The newest two snapshots.
     newest: Option<Arc<Value>>,
     before: Option<Arc<Value>>,
@@ -156,6 +161,7 @@ impl Run {
         let inside = Inside {
             state: State::Preparing,
             history: VecDeque::new(),
+            told: None,
             newest: None,
             before: None,
             notes: VecDeque::new(),
@@ -174,7 +180,14 @@ impl Run {
             news: watch::Sender::new(0),
             over_at: AtomicU64::new(0),
             looked_at: AtomicU64::new(0),
+            looked_before_at: AtomicU64::new(0),
+            kept: false,
         }
+    }
+
+    /// It is not forgotten to make room.
+    pub fn kept(self, kept: bool) -> Run {
+        Run { kept, ..self }
     }
 
     fn change(&self, change: impl FnOnce(&mut Inside)) {
@@ -184,7 +197,15 @@ impl Run {
 
     /// A snapshot came.
     pub fn moment(&self, sequence: u64, snapshot: Value) {
-        let text = json!({"sequence": sequence, "snapshot": snapshot}).to_string().into();
+        let text: Arc<str> = json!({"sequence": sequence, "snapshot": snapshot}).to_string().into();
+        let mut short = snapshot.clone();
+        if let Some(members) = short.as_object_mut() {
+            // Of these only the newest is asked for, and with many streams they are most of it.
+            for long in ["streams", "cores", "queues", "counters"] {
+                members.remove(long);
+            }
+        }
+        let short: Arc<str> = json!({"sequence": sequence, "snapshot": short}).to_string().into();
         let state = match snapshot["phase"].as_str() {
             Some("paused") => State::Paused,
             Some("settling" | "ended") => State::Ending,
@@ -202,20 +223,22 @@ impl Run {
                 .is_none_or(|newest| looked(newest) != looked(&snapshot) || looked(newest) == 0);
             let newest = inside.newest.replace(Arc::new(snapshot));
             if anew {
-                self.looked_at.store(clocks::monotonic(), Relaxed);
+                let before = self.looked_at.swap(clocks::monotonic(), Relaxed);
+                self.looked_before_at.store(before, Relaxed);
                 inside.before = newest;
             }
             if inside.history.len() == HISTORY {
                 inside.history.pop_front();
             }
-            inside.history.push_back(Moment { sequence, text });
+            inside.history.push_back(Moment { sequence, text: short });
+            inside.told = Some(Moment { sequence, text });
         });
     }
 
     pub fn note(&self, note: Value) {
         self.change(|inside| {
             if inside.notes.len() == NOTES {
-                inside.notes.remove(NOTES / 2);
+                inside.notes.pop_front();
                 inside.notes_lost += 1;
             }
             inside.notes.push_back(note);
@@ -247,9 +270,9 @@ impl Run {
         self.over_at.load(Relaxed)
     }
 
-    /// When a look at its streams was told last, by the monotonic clock.
-    pub fn looked_at(&self) -> u64 {
-        self.looked_at.load(Relaxed)
+    /// When the look before the last at its streams was told, by the monotonic clock.
+    pub fn looked_before_at(&self) -> u64 {
+        self.looked_before_at.load(Relaxed)
     }
 
     pub fn state(&self) -> State {
@@ -316,22 +339,24 @@ impl Run {
     }
 
     /// For who comes later: what was said so far, and the number of the last snapshot.
-    pub fn past(&self) -> (Value, Option<u64>, usize) {
+    pub fn past(&self) -> (Value, Option<u64>, u64) {
         let inside = lock(&self.inside);
         let history: Vec<Value> =
             inside.history.iter().filter_map(|moment| serde_json::from_str(&moment.text).ok()).collect();
         let last = inside.history.back().map(|moment| moment.sequence);
-        let notes = inside.notes.len();
+        let notes = inside.notes_lost + inside.notes.len() as u64;
         let told = json!({"history": history, "notes": inside.notes, "notes_lost": inside.notes_lost});
         (told, last, notes)
     }
 
-    /// The newest snapshot if it is none that was told, and notes from the `told` first on.
-    pub fn since(&self, sequence: Option<u64>, told: usize) -> (Option<Moment>, Vec<Value>) {
+    /// The newest snapshot if it is none that was told; notes behind the first `told`, and how many that makes.
+    pub fn since(&self, sequence: Option<u64>, told: u64) -> (Option<Moment>, Vec<Value>, u64) {
         let inside = lock(&self.inside);
-        let newest = inside.history.back().filter(|moment| Some(moment.sequence) != sequence).cloned();
-        // Of those that were put out in between nobody is told again.
-        (newest, inside.notes.iter().skip(told).cloned().collect())
+        let newest = inside.told.as_ref().filter(|moment| Some(moment.sequence) != sequence).cloned();
+        // Of those that had no more room nobody is told again.
+        let skipped = told.saturating_sub(inside.notes_lost);
+        let notes = inside.notes.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).cloned();
+        (newest, notes.collect(), inside.notes_lost + inside.notes.len() as u64)
     }
 }
 

@@ -5,10 +5,9 @@ use std::io::Cursor;
 use wire::LinkType;
 
 /// The same frames, each whole one with its four bytes of FCS behind it. Those that were cut stay as they are.
-pub(crate) fn with_fcs(bytes: &[u8], pcapng: bool) -> Result<Vec<u8>, String> {
+pub(crate) fn with_fcs(bytes: Vec<u8>, pcapng: bool) -> Result<Vec<u8>, String> {
     let says = |error: capture::CaptureError| error.to_string();
-    let mut reader =
-        Reader::from_read(Box::new(Cursor::new(bytes.to_vec())), "captured.pcapng").map_err(says)?;
+    let mut reader = Reader::from_read(Box::new(Cursor::new(bytes)), "captured.pcapng").map_err(says)?;
     let format = if pcapng { FileFormat::Pcapng } else { FileFormat::PcapNanoseconds };
     let mut writer = Writer::new(Vec::new(), format, LinkType::ETHERNET);
     let mut frame = Vec::new();
@@ -37,7 +36,7 @@ mod tests {
         let mut writer = Writer::new(Vec::new(), FileFormat::Pcapng, LinkType::ETHERNET);
         writer.write(5, b"123456789", 9).expect("written");
         writer.write(6, b"1234", 9).expect("written");
-        let bytes = with_fcs(&writer.into_inner().expect("whole"), false).expect("read");
+        let bytes = with_fcs(writer.into_inner().expect("whole"), false).expect("read");
         let mut reader = Reader::from_read(Box::new(Cursor::new(bytes)), "x").expect("a capture");
         let whole = reader.next_record().expect("readable").expect("one");
         // The check value of CRC-32 over these digits is 0xcbf43926.

@@ -8,8 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Flows of a configuration.
 const FLOWS: usize = 4096;
+/// Ports: each has a meter.
+const PORTS: usize = 15;
 /// Up to so many flows each one is a run of its own, which is started, paused and stopped alone.
 const APART: usize = 8;
+/// Runs of all sorts that an agent carries out at once.
+const RUNS: usize = 16;
 /// Streams of a scenario.
 const STREAMS: usize = 1024;
 /// Bytes that a frame takes on the wire beside itself: preamble and the least gap.
@@ -106,12 +110,15 @@ impl Config {
         config.read_captures(&at.get("captures"));
         read_options(&at.get("options"));
         config.read_flows(&at.get("flows"));
-        config.gang();
         (config, findings)
     }
 
     fn read_ports(&mut self, of: &At<'_>) {
         let mut places = BTreeMap::new();
+        if of.count() > PORTS {
+            of.wrong(&format!("at most {PORTS} ports"));
+            return;
+        }
         for port in of.each() {
             port.only(&["name", "location"]);
             let Some(name) = port.get("name").name() else { continue };
@@ -215,11 +222,11 @@ impl Config {
     }
 
     fn read_flows(&mut self, of: &At<'_>) {
-        let flows = of.each();
-        if flows.len() > FLOWS {
+        if of.count() > FLOWS {
             of.wrong(&format!("at most {FLOWS} flows"));
             return;
         }
+        let flows = of.each();
         let (mut names, mut whole) = (BTreeSet::new(), Vec::new());
         for flow in flows {
             let name = flow.get("name").name();
@@ -231,29 +238,41 @@ impl Config {
             whole.push(flow);
             self.flows.push(read);
         }
+        self.gang();
         self.sign(&whole);
     }
 
-    /// Can the flows be sent as they are said, and which of them have room for signatures? Looked at together, because that is quicker, and each by
-    /// itself where something is wrong.
+    /// Can the flows be sent as they are said, those that are one run together, and which of them have room for signatures?
     fn sign(&mut self, at: &[At<'_>]) {
-        for (flows, at) in self.flows.chunks_mut(STREAMS).zip(at.chunks(STREAMS)) {
-            let streams: Vec<&Value> = flows.iter().map(|flow| &flow.stream).collect();
+        for gang in &self.gangs {
+            let streams: Vec<&Value> =
+                gang.iter().filter_map(|flow| Some(&self.flows.get(*flow)?.stream)).collect();
             let unsigned = match room(&streams) {
                 Ok(unsigned) => unsigned,
-                Err(_) => {
-                    for (flow, at) in flows.iter().zip(at) {
-                        if let Err(error) = room(&[&flow.stream]) {
+                Err(together) => {
+                    let mut found = false;
+                    for (stream, flow) in streams.iter().zip(gang) {
+                        if let (Err(error), Some(at)) = (room(&[stream]), at.get(*flow)) {
+                            found = true;
                             at.wrong(&plain(&error.to_string()));
                         }
+                    }
+                    if let (false, Some(at)) = (found, gang.first().and_then(|flow| at.get(*flow))) {
+                        at.wrong(&format!(
+                            "together with the other flows of its port: {}",
+                            plain(&together.to_string())
+                        ));
                     }
                     continue;
                 }
             };
-            for (flow, at) in flows.iter_mut().zip(at).filter(|(flow, _)| unsigned.contains(&flow.name)) {
-                flow.signed = false;
-                if flow.metrics.enable {
-                    at.get("size").warn(NO_ROOM);
+            for flow in gang {
+                let (Some(own), Some(at)) = (self.flows.get_mut(*flow), at.get(*flow)) else { continue };
+                if unsigned.contains(&own.name) {
+                    own.signed = false;
+                    if own.metrics.enable {
+                        at.get("size").warn(NO_ROOM);
+                    }
                 }
             }
         }
@@ -338,7 +357,8 @@ impl Config {
     }
 
     fn gang(&mut self) {
-        if self.flows.len() <= APART {
+        let captures = self.ports.iter().filter(|port| port.capture.is_some()).count();
+        if self.flows.len() <= APART && self.flows.len() + self.ports.len() + captures <= RUNS {
             self.gangs = (0..self.flows.len()).map(|flow| vec![flow]).collect();
             return;
         }
@@ -577,6 +597,10 @@ fn duration(of: &At<'_>, pace: &Pace, link: Option<u64>, stream: &mut Map<String
         "burst" => {
             given.only(&["bursts", "packets", "gap", "inter_burst_gap"]);
             let packets = given.get("packets").whole().unwrap_or(1).max(1);
+            if pace.pps >= f64::MAX {
+                of.wrong("bursts of a rate in percent need the port's speed in `layer1`");
+                return None;
+            }
             let bursts = given.get("bursts").whole().unwrap_or(0);
             let gap = (1e9 / pace.pps).round().max(1.0) as u64;
             let between = time(&given.get("inter_burst_gap"), link)?;

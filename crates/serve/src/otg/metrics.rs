@@ -30,6 +30,9 @@ fn counted(run: &Run, member: &str) -> Option<Sum> {
     let of = |snapshot: &Value| snapshot.get(member).map(|sum| (count(sum, "frames"), count(sum, "bytes")));
     let (frames, bytes) = of(&newest)?;
     let mut sum = Sum { frames, bytes: bytes + FCS * frames, ..Sum::default() };
+    if run.is_over() && run.report().is_none() {
+        return Some(sum);
+    }
     // The whole of it, which the last snapshot may not have.
     if let Some(report) = run.report() {
         let whole = &report["result"][member];
@@ -50,6 +53,11 @@ fn counted(run: &Run, member: &str) -> Option<Sum> {
         }
     }
     Some(sum)
+}
+
+/// Frames and bytes that a run has sent.
+pub(crate) fn sent_by(run: &Run) -> (u64, u64) {
+    counted(run, "tx").map_or((0, 0), |sum| (sum.frames, sum.bytes))
 }
 
 /// The streams of a meter's newest snapshot, by their numbers; and with what distance they were looked at, and before.
@@ -192,11 +200,14 @@ pub(crate) fn ports(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
     let mut rows = Vec::new();
     for (at, port) in setup.config.ports.iter().enumerate().filter(|(_, port)| wants(&port.name)) {
         let gangs = setup.gangs.iter().filter(|gang| sends_at(setup, gang, at));
-        let mut tx = Sum::default();
+        // Of the time of the meters that count what arrives.
+        let (frames, bytes) = setup.sent_before.get(&at).copied().unwrap_or_default();
+        let mut tx = Sum { frames, bytes, ..Sum::default() };
         let mut started = false;
         for gang in gangs {
             started |= gang.transmit() != "stopped";
-            for sum in gang.attempts.iter().filter_map(|attempt| counted(&attempt.run, "tx")) {
+            let of_now = gang.attempts.iter().filter(|attempt| Arc::ptr_eq(&attempt.meters, &setup.meters));
+            for sum in of_now.filter_map(|attempt| counted(&attempt.run, "tx")) {
                 tx.frames += sum.frames;
                 tx.bytes += sum.bytes;
                 tx.rate += sum.rate;
@@ -260,7 +271,7 @@ fn row(
     let name = |port: usize| setup.config.ports.get(port).map_or("", |port| port.name.as_str());
     let alone = gang.flows.len() == 1;
     let mut tx = Some(Sum::default());
-    let mut rx = Received::default();
+    let (mut rx, mut blind) = (Received::default(), false);
     for attempt in &gang.attempts {
         tx = tx.zip(sent(attempt, place, alone, flow, known)).map(|(all, more)| Sum {
             frames: all.frames + more.frames,
@@ -270,6 +281,8 @@ fn row(
         });
         for meter in flow.rx.iter().filter_map(|port| attempt.meters.get(port)) {
             rx.add(meters.of(meter), attempt.number(place));
+            // It ended while frames were sent: what came later nobody counted.
+            blind |= meter.is_over() && (!attempt.run.is_over() || meter.over_at() < attempt.run.over_at());
         }
     }
     let mut row = Map::new();
@@ -290,7 +303,7 @@ fn row(
             rates("tx", tx, &mut put);
         }
     }
-    if flow.signed && !flow.rx.is_empty() {
+    if flow.signed && !flow.rx.is_empty() && !blind {
         put("frames_rx", rx.sum.frames.to_string().into());
         put("bytes_rx", rx.sum.bytes.to_string().into());
         put("frames_rx_rate", rx.sum.rate.into());
@@ -315,13 +328,15 @@ fn told_of_arrivals(
     (transmit, tx): (&str, Option<Sum>),
     put: &mut impl FnMut(&str, Value),
 ) {
-    if flow.metrics.loss {
+    let ratio = match tx.filter(|_| transmit == "stopped") {
+        // More arrived than was sent: at several ports, so that what is lost at one is not known.
+        Some(tx) if rx.distinct > tx.frames => None,
+        Some(tx) if tx.frames > 0 => Some((tx.frames - rx.distinct) as f64 / tx.frames as f64),
         // While frames are on their way only gaps tell of a loss.
-        let ratio = match tx.filter(|_| transmit == "stopped") {
-            Some(tx) if tx.frames > 0 => tx.frames.saturating_sub(rx.distinct) as f64 / tx.frames as f64,
-            _ if rx.distinct + rx.missing > 0 => rx.missing as f64 / (rx.distinct + rx.missing) as f64,
-            _ => 0.0,
-        };
+        _ if rx.distinct + rx.missing > 0 => Some(rx.missing as f64 / (rx.distinct + rx.missing) as f64),
+        _ => Some(0.0),
+    };
+    if let (true, Some(ratio)) = (flow.metrics.loss, ratio) {
         put("loss", (ratio * 100.0).into());
     }
     if let (true, Some(least), Some(greatest)) = (flow.metrics.latency, rx.least, rx.greatest) {

@@ -20,7 +20,7 @@ use answer::{Refused, told, warned};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, patch, post};
 use read::{At, Findings};
@@ -54,6 +54,19 @@ pub(crate) fn refused(problem: &Problem) -> Response {
 }
 
 type Answer = Result<Response, Refusal>;
+
+/// Is done to its end, also if the client has gone meanwhile: half a start would send what nobody can stop.
+async fn whole<T: Send + 'static>(
+    act: impl Future<Output = Result<T, Refused>> + Send + 'static,
+) -> Result<T, Refused> {
+    tokio::spawn(act).await.unwrap_or_else(|error| {
+        Err(Refused { status: StatusCode::INTERNAL_SERVER_ERROR, errors: vec![error.to_string()] })
+    })
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
 
 struct Refusal(Refused);
 
@@ -111,7 +124,8 @@ async fn get_config(State(tester): State<Tester>) -> Response {
 }
 
 async fn set_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
-    Ok(warned(tester.set_config(body(&bytes)?).await?))
+    let value = body(&bytes)?;
+    Ok(warned(whole(async move { tester.set_config(value).await }).await?))
 }
 
 async fn update_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
@@ -137,7 +151,7 @@ async fn update_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
         changes.push((name.to_owned(), parts.collect()));
     }
     held(&findings)?;
-    Ok(warned(tester.update(changes).await?))
+    Ok(warned(whole(async move { tester.update(changes).await }).await?))
 }
 
 async fn append_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
@@ -155,7 +169,7 @@ async fn append_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
         item.only(&["ports", "layer1", "captures", "flows"]);
     }
     held(&findings)?;
-    Ok(warned(tester.append(more).await?))
+    Ok(warned(whole(async move { tester.append(more).await }).await?))
 }
 
 async fn delete_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
@@ -169,7 +183,7 @@ async fn delete_config(State(tester): State<Tester>, bytes: Bytes) -> Answer {
         names.extend(item.get("flows").texts().into_iter().map(str::to_owned));
     }
     held(&findings)?;
-    Ok(warned(tester.delete(&names).await?))
+    Ok(warned(whole(async move { tester.delete(&names).await }).await?))
 }
 
 async fn control_state(State(tester): State<Tester>, bytes: Bytes) -> Answer {
@@ -185,7 +199,8 @@ async fn control_state(State(tester): State<Tester>, bytes: Bytes) -> Answer {
             let state = flows.get("state").name().unwrap_or_default();
             let names = flows.get("flow_names").texts();
             held(&findings)?;
-            tester.transmit(state, &names).await?;
+            let (state, names) = (state.to_owned(), owned(&names));
+            whole(async move { tester.transmit(&state, &names).await }).await?;
         }
         "port" => {
             let port = at.get("port");
@@ -197,7 +212,8 @@ async fn control_state(State(tester): State<Tester>, bytes: Bytes) -> Answer {
             let state = capture.get("state").name().unwrap_or_default();
             let names = capture.get("port_names").texts();
             held(&findings)?;
-            tester.capture(state, &names).await?;
+            let (state, names) = (state.to_owned(), owned(&names));
+            whole(async move { tester.capture(&state, &names).await }).await?;
         }
         "protocol" => {
             // There is no protocol to be started: of `all` that is nothing to do.
@@ -275,6 +291,7 @@ async fn get_capture(State(tester): State<Tester>, bytes: Bytes) -> Answer {
     at.not(&[("packets", "all that was captured is returned")]);
     let name = at.get("port_name").name().unwrap_or_default();
     held(&findings)?;
-    let captured = tester.captured(name).await?;
+    let name = name.to_owned();
+    let captured = whole(async move { tester.captured(&name).await }).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], captured).into_response())
 }

@@ -17,6 +17,8 @@ fn list(of: &Mutex<Vec<String>>) -> MutexGuard<'_, Vec<String>> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Items of a list.
+const ITEMS: usize = 16_384;
 /// More are not told at once.
 const MOST: usize = 200;
 
@@ -120,10 +122,19 @@ impl<'v> At<'v> {
         }
     }
 
+    /// How many items a list has.
+    pub fn count(&self) -> usize {
+        self.value.and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
     /// The items of a list.
     pub fn each(&self) -> Vec<At<'v>> {
         match self.value {
             None => Vec::new(),
+            Some(Value::Array(items)) if items.len() > ITEMS => {
+                self.wrong(&format!("at most {ITEMS} items"));
+                Vec::new()
+            }
             Some(Value::Array(items)) => items
                 .iter()
                 .enumerate()

@@ -13,6 +13,7 @@ use super::config::{Capture, Config};
 use crate::hand::Hand;
 use crate::runs::{Run, State};
 use axum::http::StatusCode;
+use futures_util::future::join_all;
 use scenario::{Context, Sign};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -31,18 +32,17 @@ const METERS_EVERY_NS: u64 = 200_000_000;
 const ENDS: Duration = Duration::from_secs(20);
 /// Until a run is ready, or has begun.
 const BEGINS: Duration = Duration::from_secs(30);
-/// All start so long after the last was told.
+/// All start so long after they were told, and so much later for each of them.
+const AHEAD_OF_EACH: Duration = Duration::from_millis(10);
 const AHEAD: Duration = Duration::from_millis(50);
 /// Links are looked at so often at most.
 const LOOKS: Duration = Duration::from_secs(1);
-/// A look at the meters that was told so long after the end has seen all frames.
-const ON_ITS_WAY_NS: u64 = 250_000_000;
-/// Such a look comes within this, unless the meters are gone.
+/// Two looks at the meters are told within this after the end, unless they are gone: the second was taken after it, and after what was on its way.
 const SETTLES: Duration = Duration::from_secs(4);
 /// Up to this rate frames leave by an engine that can be paused.
 const PAUSABLE_PPS: f64 = 100_000.0;
-/// Runs that an agent carries out at once, with room for captures.
-const RUNNING: usize = 14;
+/// Runs that an agent carries out at once.
+const RUNNING: usize = 16;
 
 /// The meters of one time, by ports.
 pub(crate) type Meters = Arc<BTreeMap<usize, Arc<Run>>>;
@@ -70,7 +70,7 @@ impl Attempt {
     /// Is it over, and have the meters been looked at since? What was sent last is counted by then.
     pub fn is_settled(&self) -> bool {
         let over = self.run.over_at();
-        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_at() > over + ON_ITS_WAY_NS;
+        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_before_at() > over;
         self.run.is_over()
             && (self.meters.values().all(seen)
                 || clocks::monotonic() > over.saturating_add(SETTLES.as_nanos() as u64))
@@ -122,21 +122,80 @@ pub(crate) struct Setup {
     /// Of each port whether it was up when it was looked at last.
     pub links: BTreeMap<usize, bool>,
     looked: Option<Instant>,
+    /// What flows sent that were started anew since the meters began, by ports: frames and bytes.
+    pub sent_before: BTreeMap<usize, (u64, u64)>,
 }
 
 impl Setup {
     /// Of how many parts each gang is one, so that all numbers are known to the meters.
     fn parts(&self) -> u32 {
-        let longest = self.config.gangs.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        (NUMBERS / u32::try_from(longest).unwrap_or(NUMBERS)).clamp(1, PARTS)
+        parts_of(&self.config)
     }
 
     fn goes_on(&self) -> bool {
         self.gangs.iter().any(|gang| gang.going().is_some())
     }
 
+    /// Takes what a gang has counted, of which the ports' counters keep what is of this time's meters.
+    fn cleared(&mut self, gang: usize) -> Vec<Attempt> {
+        let Some(gang) = self.gangs.get_mut(gang) else { return Vec::new() };
+        let attempts = std::mem::take(&mut gang.attempts);
+        let port = gang.flows.first().and_then(|flow| self.config.flows.get(*flow)).map(|flow| flow.tx);
+        for attempt in attempts.iter().filter(|attempt| Arc::ptr_eq(&attempt.meters, &self.meters)) {
+            let (frames, bytes) = super::metrics::sent_by(&attempt.run);
+            let sum = self.sent_before.entry(port.unwrap_or(usize::MAX)).or_default();
+            *sum = (sum.0 + frames, sum.1 + bytes);
+        }
+        attempts
+    }
+
+    /// For the runs of these flows the percent of their own rates that come nearest to the new ones; and where they do not come to them.
+    fn new_rates(
+        &self,
+        new: &Config,
+        names: &[String],
+        errors: &mut Vec<String>,
+    ) -> (Vec<(String, u64)>, Vec<String>) {
+        let (mut rates, mut not_exact) = (Vec::new(), Vec::new());
+        for gang in &self.gangs {
+            let (Some(run), Some(attempt)) = (gang.going(), gang.attempts.last()) else { continue };
+            let flows = gang
+                .flows
+                .iter()
+                .filter_map(|flow| Some((self.config.flows.get(*flow)?, new.flows.get(*flow)?)));
+            let changed: Vec<_> = flows
+                .filter(|(old, new)| names.contains(&old.name) && old.pps.to_bits() != new.pps.to_bits())
+                .collect();
+            let [(_, flow)] = changed[..] else {
+                if !changed.is_empty() {
+                    errors.push("flows.flows: of more than 8 flows those of one port are sent as one: stop them, then change their rates".to_owned());
+                }
+                continue;
+            };
+            let percent = flow.pps / attempt.pps * 100.0;
+            let whole = percent.round();
+            if gang.flows.len() > 1
+                || flow.pps >= f64::MAX
+                || attempt.pps >= f64::MAX
+                || !(10.0..=1000.0).contains(&whole)
+            {
+                errors.push(format!(
+                    "flows.flows: while `{}` is sent its rate can be changed to 10 to 1000 % of what it was started with: stop it first",
+                    flow.name
+                ));
+                continue;
+            }
+            if (percent - whole).abs() > 1e-6 {
+                let sent = attempt.pps * whole / 100.0;
+                not_exact.push(format!("flows.flows: `{}` is sent at {sent} frames/s until it is started anew: whole percents of what it was started with", flow.name));
+            }
+            rates.push((run.name.clone(), whole as u64));
+        }
+        (rates, not_exact)
+    }
+
     /// The gangs of these flows, which must be whole.
-    fn gangs_of(&self, names: &[&str]) -> Result<Vec<usize>, Refused> {
+    fn gangs_of(&self, names: &[String]) -> Result<Vec<usize>, Refused> {
         if names.is_empty() {
             return Ok((0..self.gangs.len()).collect());
         }
@@ -166,7 +225,7 @@ impl Setup {
     }
 
     /// The ports of these names; all, where none is named.
-    pub fn ports_of(&self, names: &[&str]) -> Result<Vec<usize>, Refused> {
+    pub fn ports_of(&self, names: &[String]) -> Result<Vec<usize>, Refused> {
         if names.is_empty() {
             return Ok((0..self.config.ports.len()).collect());
         }
@@ -188,25 +247,42 @@ impl Setup {
 #[derive(Debug, Clone)]
 pub(crate) struct Tester {
     hand: Hand,
+    /// Who changes something has this from beginning to end; who only reads needs `setup` alone.
+    turn: Arc<Mutex<()>>,
     pub setup: Arc<Mutex<Setup>>,
 }
 
 impl Tester {
     pub fn new(hand: Hand) -> Tester {
-        Tester { hand, setup: Arc::default() }
+        Tester { hand, turn: Arc::default(), setup: Arc::default() }
     }
 
     /// Replaces all.
     pub async fn set_config(&self, value: Value) -> Result<Vec<String>, Refused> {
+        let _turn = self.turn.lock().await;
+        self.replace(value).await
+    }
+
+    async fn replace(&self, value: Value) -> Result<Vec<String>, Refused> {
         let (config, findings) = Config::read(&value);
         let offences = findings.offences();
         if !offences.is_empty() {
             return Err(Refused::of(offences));
         }
-        if config.gangs.len() + config.ports.len() > RUNNING {
+        let captures = config.ports.iter().filter(|port| port.capture.is_some()).count();
+        if config.gangs.len() + config.ports.len() + captures > RUNNING {
             let what = format!(
-                "{} ports, and flows of so many of them, are more than this server carries out at once ({RUNNING} senders and meters)",
-                config.ports.len()
+                "{} ports, {} senders and {captures} captures are more than this server carries out at once, {RUNNING} of all",
+                config.ports.len(),
+                config.gangs.len()
+            );
+            return Err(Refused::one(what));
+        }
+        let parts = parts_of(&config);
+        if config.gangs.len() > parts as usize {
+            let what = format!(
+                "flows: so many of one port leave numbers for {parts} senders, and there are {}",
+                config.gangs.len()
             );
             return Err(Refused::one(what));
         }
@@ -255,7 +331,8 @@ impl Tester {
         }
     }
 
-    pub async fn transmit(&self, state: &str, names: &[&str]) -> Result<(), Refused> {
+    pub async fn transmit(&self, state: &str, names: &[String]) -> Result<(), Refused> {
+        let _turn = self.turn.lock().await;
         let mut setup = self.setup.lock().await;
         let gangs = setup.gangs_of(names)?;
         match state {
@@ -264,8 +341,7 @@ impl Tester {
                     gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
                 self.stop_all(&going).await;
                 for gang in &gangs {
-                    let Some(gang) = setup.gangs.get_mut(*gang) else { continue };
-                    for attempt in gang.attempts.drain(..) {
+                    for attempt in setup.cleared(*gang) {
                         self.hand.forget(&attempt.run).await;
                     }
                 }
@@ -276,14 +352,8 @@ impl Tester {
                     gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
 
                 self.stop_all(&going).await;
-                let until = Instant::now() + SETTLES;
-                let settled = |setup: &Setup| {
-                    let mut last = gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.attempts.last());
-                    last.all(Attempt::is_settled)
-                };
-                while !settled(&setup) && Instant::now() < until {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
+                let last = gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.attempts.last().cloned());
+                settle(last.collect()).await;
                 Ok(())
             }
             "pause" => self.pause(&setup, &gangs).await,
@@ -293,8 +363,7 @@ impl Tester {
                     match setup.gangs.get(gang).and_then(Gang::going).cloned() {
                         Some(run) if run.state() == State::Paused => {
                             self.hand.call("job.resume", json!({"run": run.name})).await?;
-                            let begun = run.await_until(|run| run.state() != State::Paused);
-                            let _ = tokio::time::timeout(BEGINS, begun).await;
+                            in_time(&run, "go on", |run| run.state() != State::Paused).await?;
                         }
                         Some(_) => {}
                         None => anew.push(gang),
@@ -310,12 +379,12 @@ impl Tester {
         let mut errors = Vec::new();
         for run in gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going()) {
             // Before its first snapshot nothing can be done to a run.
-            let _ = tokio::time::timeout(BEGINS, run.await_until(|run| run.newest().0.is_some())).await;
+            in_time(run, "begin", |run| run.newest().0.is_some()).await?;
             if let Err(fault) = self.hand.call("job.pause", json!({"run": run.name})).await {
                 errors.extend(Refused::from(fault).errors);
                 continue;
             }
-            let _ = tokio::time::timeout(BEGINS, run.await_until(|run| run.state() == State::Paused)).await;
+            in_time(run, "pause", |run| run.state() == State::Paused).await?;
         }
         if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
     }
@@ -328,12 +397,24 @@ impl Tester {
         let parts = setup.parts();
         let wanted = u32::try_from(gangs.len()).unwrap_or(u32::MAX);
         let is_full = setup.next_slot.saturating_add(wanted) > parts;
-        if is_full && setup.goes_on() {
-            let what = format!("flows were started {parts} times while others went on: stop all flows once");
-            return Err(Refused::one(what));
-        }
-        if setup.meters.is_empty() || !setup.goes_on() || setup.meters.values().any(|run| run.is_over()) {
+        if setup.goes_on() {
+            if is_full {
+                let what =
+                    format!("flows were started {parts} times while others went on: stop all flows once");
+                return Err(Refused::one(what));
+            }
+            // What goes on is counted by these meters: they are not replaced meanwhile.
+            if let Some(port) = setup.meters.iter().find(|(_, run)| run.is_over()).map(|(port, _)| *port) {
+                let name = setup.config.ports.get(port).map_or("?", |port| port.name.as_str());
+                let what =
+                    format!("what arrives at port `{name}` is not counted any more: stop all flows once");
+                return Err(Refused::one(what));
+            }
+        } else {
             self.measure_anew(setup).await?;
+            if is_full {
+                setup.next_slot = 0;
+            }
         }
         let mut started: Vec<(usize, Attempt)> = Vec::new();
         for gang in gangs {
@@ -381,20 +462,20 @@ impl Tester {
                 return Err(refused);
             }
         }
-        let at = clocks::now(clocks::Clock::Tai) + AHEAD.as_nanos() as u64;
-        for run in runs {
-            if let Err(fault) = self.hand.call("job.go", json!({"run": run.name, "start_at": at})).await {
+        let ahead = AHEAD + AHEAD_OF_EACH * u32::try_from(runs.len()).unwrap_or(1);
+        let at = clocks::now(clocks::Clock::Tai) + ahead.as_nanos() as u64;
+        let told = runs.iter().map(|run| self.hand.call("job.go", json!({"run": run.name, "start_at": at})));
+        for answered in join_all(told).await {
+            if let Err(fault) = answered {
                 self.abort_all(runs).await;
                 return Err(fault.into());
             }
         }
         // What goes wrong at the start is an error of the start.
         for run in runs {
-            let begun = run.await_until(|run| run.newest().0.is_some());
-            let _ = tokio::time::timeout(BEGINS, begun).await;
-            if let Some(fault) = run.error() {
+            if let Err(refused) = in_time(run, "begin", |run| run.newest().0.is_some()).await {
                 self.abort_all(runs).await;
-                return Err(fault.into());
+                return Err(refused);
             }
         }
         Ok(())
@@ -402,6 +483,9 @@ impl Tester {
 
     /// A meter at each port.
     async fn measure_anew(&self, setup: &mut Setup) -> Result<(), Refused> {
+        // What was sent to the end is counted to the end.
+        let last = setup.gangs.iter().filter_map(|gang| gang.attempts.last().cloned());
+        settle(last.collect()).await;
         let old: Vec<Arc<Run>> = setup.meters.values().cloned().collect();
         self.stop_all(&old).await;
         // What they counted may be told of flows that were stopped.
@@ -413,7 +497,7 @@ impl Tester {
             self.hand.forget(run).await;
         }
         setup.meters = Meters::default();
-        setup.next_slot = 0;
+        setup.sent_before.clear();
         let mut meters = BTreeMap::new();
         for (at, port) in setup.config.ports.iter().enumerate() {
             let job = json!({"kind": "measure", "on": port.location, "streams": NUMBERS});
@@ -442,10 +526,10 @@ impl Tester {
     /// Starts a run that looks on, and waits until it does.
     async fn begin_meter(&self, params: Value) -> Result<Arc<Run>, Refused> {
         let run = self.hand.start(params).await?;
-        let _ = tokio::time::timeout(BEGINS, run.await_until(Run::has_begun)).await;
-        if let Some(fault) = run.error() {
-            self.hand.forget(&run).await;
-            return Err(fault.into());
+        let begun = in_time(&run, "begin", Run::has_begun).await;
+        if let Err(refused) = begun {
+            self.abort_all(std::slice::from_ref(&run)).await;
+            return Err(refused);
         }
         Ok(run)
     }
@@ -481,11 +565,15 @@ impl Tester {
             "contents": {"flows.yaml": content["content"]},
             "among": {"hold": true, "measured": true, "beside": true, "part": [slot, parts]},
         });
-        let run = self.hand.start(params).await?;
+        let started = self.hand.start(params).await;
+        // The run has its own by now.
+        let _ = self.hand.call("content.forget", json!({"content": content["content"]})).await;
+        let run = started?;
         Ok(Attempt { run, meters: Arc::clone(&setup.meters), slot, of: parts, pps, program })
     }
 
-    pub async fn capture(&self, state: &str, names: &[&str]) -> Result<(), Refused> {
+    pub async fn capture(&self, state: &str, names: &[String]) -> Result<(), Refused> {
+        let _turn = self.turn.lock().await;
         let mut setup = self.setup.lock().await;
         let ports = setup.ports_of(names)?;
         let ports: Vec<usize> = match names.is_empty() {
@@ -530,8 +618,9 @@ impl Tester {
 
     /// The bytes of a capture, which this ends.
     pub async fn captured(&self, name: &str) -> Result<Vec<u8>, Refused> {
+        let _turn = self.turn.lock().await;
         let setup = self.setup.lock().await;
-        let port = setup.ports_of(&[name])?;
+        let port = setup.ports_of(&[name.to_owned()])?;
         let port = port.first().copied().unwrap_or(usize::MAX);
         let capture = capture_of(&setup, port).ok_or_else(|| {
             Refused::one(format!("port_name: no `captures` of the configuration names `{name}`"))
@@ -540,12 +629,14 @@ impl Tester {
         let run = run.ok_or_else(|| {
             Refused::one(format!("port_name: nothing was captured at `{name}`: start it first"))
         })?;
+        drop(setup);
         self.stop_all(std::slice::from_ref(&run)).await;
         if let Some(fault) = run.error() {
             return Err(fault.into());
         }
         let bytes = self.hand.file(&run.name, "captured.pcapng").await?;
-        super::captured::with_fcs(&bytes, capture.pcapng).map_err(internal)
+        let made = tokio::task::spawn_blocking(move || super::captured::with_fcs(bytes, capture.pcapng));
+        made.await.map_err(|error| internal(error.to_string()))?.map_err(internal)
     }
 
     /// Looks whether the ports are up, if nobody did within the last second.
@@ -576,6 +667,7 @@ impl Tester {
 
     /// Changes rates and sizes of flows.
     pub async fn update(&self, changes: Vec<Change>) -> Result<Vec<String>, Refused> {
+        let _turn = self.turn.lock().await;
         let mut value = self.setup.lock().await.value.clone();
         let mut errors = Vec::new();
         let mut sized = Vec::new();
@@ -606,18 +698,23 @@ impl Tester {
                 "flows.flows: the size of `{name}` cannot be changed while it is sent: stop it first"
             ));
         }
+        let names: Vec<String> = changes.into_iter().map(|(name, _)| name).collect();
+        let (rates, not_exact) = setup.new_rates(&config, &names, &mut errors);
         if !errors.is_empty() {
             return Err(Refused::of(errors));
         }
+        for (run, percent) in rates {
+            self.hand.call("job.rate", json!({"run": run, "percent": percent})).await?;
+        }
+        let gangs = std::mem::take(&mut setup.config.gangs);
         (setup.value, setup.config) = (value, config);
-        drop(setup);
-        let names: Vec<String> = changes.into_iter().map(|(name, _)| name).collect();
-        self.new_rates(&names).await?;
-        Ok(findings.warnings())
+        setup.config.gangs = gangs;
+        Ok(findings.warnings().into_iter().chain(not_exact).collect())
     }
 
     /// Adds to the lists of the configuration.
     pub async fn append(&self, more: Vec<(&str, Value)>) -> Result<Vec<String>, Refused> {
+        let _turn = self.turn.lock().await;
         let mut value = self.quiet_value().await?;
         for (list, item) in more {
             match value[list].as_array_mut() {
@@ -625,11 +722,12 @@ impl Tester {
                 None => value[list] = json!([item]),
             }
         }
-        self.set_config(value).await
+        self.replace(value).await
     }
 
     /// Takes flows out of the configuration.
     pub async fn delete(&self, names: &[String]) -> Result<Vec<String>, Refused> {
+        let _turn = self.turn.lock().await;
         let mut value = self.quiet_value().await?;
         let there = |name: &String, value: &Value| {
             value["flows"].as_array().into_iter().flatten().any(|flow| flow["name"] == name.as_str())
@@ -645,7 +743,7 @@ impl Tester {
         if let Some(flows) = value["flows"].as_array_mut() {
             flows.retain(|flow| !names.iter().any(|name| flow["name"] == name.as_str()));
         }
-        self.set_config(value).await
+        self.replace(value).await
     }
 
     /// The configuration, where nothing of it is sent.
@@ -656,34 +754,6 @@ impl Tester {
         }
         Ok(if setup.value.is_null() { json!({}) } else { setup.value.clone() })
     }
-
-    /// Changes rates of flows that go on.
-    pub async fn new_rates(&self, names: &[String]) -> Result<(), Refused> {
-        let setup = self.setup.lock().await;
-        let mut errors = Vec::new();
-        for gang in &setup.gangs {
-            let Some(run) = gang.going() else { continue };
-            let named: Vec<_> = gang
-                .flows
-                .iter()
-                .filter_map(|flow| setup.config.flows.get(*flow))
-                .filter(|flow| names.contains(&flow.name))
-                .collect();
-            match named[..] {
-                [] => {}
-                [flow] if gang.flows.len() == 1 => {
-                    let first = gang.attempts.last().map_or(flow.pps, |attempt| attempt.pps);
-                    let percent = (flow.pps / first * 100.0).round();
-                    let asked = json!({"run": run.name, "percent": percent as u64});
-                    if let Err(fault) = self.hand.call("job.rate", asked).await {
-                        errors.extend(Refused::from(fault).errors);
-                    }
-                }
-                _ => errors.push("of more than 8 flows those of one port are sent as one: stop them, then change their rates".to_owned()),
-            }
-        }
-        if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
-    }
 }
 
 fn compiled(text: &str) -> Option<Arc<Program>> {
@@ -693,6 +763,29 @@ fn compiled(text: &str) -> Option<Arc<Program>> {
 
 /// What is added to a list of the configuration, or changed in a flow.
 pub(crate) type Change = (String, Vec<(String, Value)>);
+
+/// Waits until what these sent is counted.
+async fn settle(attempts: Vec<Attempt>) {
+    let until = Instant::now() + SETTLES;
+    while !attempts.iter().all(Attempt::is_settled) && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until a run is as wanted. An error if it fails before, or does not come to it.
+async fn in_time(run: &Run, to: &str, is: impl Fn(&Run) -> bool) -> Result<(), Refused> {
+    let came = tokio::time::timeout(BEGINS, run.await_until(is)).await.is_ok();
+    match run.error() {
+        Some(fault) => Err(fault.into()),
+        None if !came => Err(internal(format!("{} did not {to} within {} s", run.name, BEGINS.as_secs()))),
+        None => Ok(()),
+    }
+}
+
+fn parts_of(config: &Config) -> u32 {
+    let longest = config.gangs.iter().map(Vec::len).max().unwrap_or(1).max(1);
+    (NUMBERS / u32::try_from(longest).unwrap_or(NUMBERS)).clamp(1, PARTS)
+}
 
 fn capture_of(setup: &Setup, port: usize) -> Option<Capture> {
     setup.config.ports.get(port)?.capture.clone()
