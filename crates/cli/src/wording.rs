@@ -16,6 +16,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("agents_timeout", "--agents-timeout"),
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
     ("json", "`--json`"),
+    ("keep", "`--keep FOLDER`"),
     ("lab.queues", "--queues"),
     ("links", "--on and --measure"),
     ("links: [{on: eth1}]", "--on eth1"),
@@ -28,6 +29,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
     ("report", "`--report DIR`"),
+    ("since", "--since"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];
 

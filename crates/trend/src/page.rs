@@ -21,27 +21,7 @@ const TOP: f64 = 18.0;
 const BOTTOM: f64 = 18.0;
 const SIDE: f64 = 8.0;
 
-const STYLE: &str = "\
-.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(300px, 100%), 1fr)); gap: 12px; }
-.plots figure { margin: 0; padding: 10px 12px 8px; min-width: 0; }
-.plots figcaption { margin-bottom: 2px; overflow-wrap: anywhere; }
-.plots figcaption b { font-weight: 600; }
-.plots svg { display: block; width: 100%; height: auto; }
-.plots svg text { font-size: 11px; }
-.plots p { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
-.plots .worse { border-left: 6px solid var(--failed); } .plots .better { border-left: 6px solid var(--done); }
-.worse p { color: var(--ink); } .better p { color: var(--ink); }
-.points { fill: none; stroke: var(--sent); stroke-width: 3.4; stroke-linecap: round; stroke-opacity: .75; }
-.mean { fill: none; stroke: var(--ink); stroke-width: 1.6; }
-.apart { fill: none; stroke: var(--soft); stroke-width: 1.2; }
-.changed { stroke: var(--short); stroke-width: 1.4; stroke-dasharray: 1.5 3; }
-.began { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 5 3; }
-.newest { stroke: var(--paper); stroke-width: 1.2; fill: var(--sent); }
-.worse .newest { fill: var(--failed); } .better .newest { fill: var(--done); }
-h2.series { overflow-wrap: anywhere; } h2 + p.small { margin: -8px 0 10px; }
-.signs { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 14px 0 0; font-size: 13px; color: var(--soft); }
-.signs svg { width: 26px; height: 12px; vertical-align: middle; margin-right: 6px; }
-";
+const STYLE: &str = include_str!("page.css");
 
 /// The whole page.
 pub fn page(trend: &Trend) -> String {
@@ -89,8 +69,8 @@ pub fn page(trend: &Trend) -> String {
     }
     if not_drawn > 0 {
         out += &format!(
-            "<p class=\"absent\">{not_drawn} more plots are not drawn: the page is full. `--figure` chooses, and \
-             `--json` has all values.</p>\n"
+            "<p class=\"absent\">{not_drawn} more plots are not drawn: the page is full. A page of some figures alone has room \
+             for more, and the JSON has all values.</p>\n"
         );
     }
     out += "<footer>Made by netdyno. This page reads nothing from the network.</footer>\n";

@@ -79,7 +79,7 @@ pub enum Unread {
     },
     /// There is nothing in it.
     #[error(
-        "no results in {0}: `netdyno run FILE --every 1h --keep {0}` or `--report {0}/NAME` of any command writes some",
+        "no results in {0}: `netdyno run FILE` keeps some there by `.keep`, and each command writes one by `.report`",
         folder.display()
     )]
     Empty {

@@ -118,7 +118,7 @@ pub(crate) fn left_out(trend: &Trend) -> Vec<String> {
         let named = group.iter().take(MOST_NAMED).map(|left| format!("{} ({})", left.path, left.reason));
         let more = match group.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
-            more => format!("; and {more} more (`--json` names all)"),
+            more => format!("; and {more} more (`.json` names all)"),
         };
         lines.push(format!(
             "left out, {}: {}: {}{more}",
@@ -139,7 +139,7 @@ pub(crate) fn counts(trend: &Trend) -> String {
     let mut text = format!("{} in {series}", counted(trend.results as u64, "result"));
     for (count, what) in [
         (trend.left_out.len(), "left out"),
-        (trend.before_since, "of before `--since`"),
+        (trend.before_since, "of before `.since`"),
         (trend.other_files, "other JSON files passed over"),
     ] {
         if count > 0 {

@@ -53,6 +53,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("screen"),
     page!("synth"),
     page!("why-lost"),
+    page!("trend"),
     page!("writing-plugins"),
 ];
 

@@ -72,7 +72,7 @@ fn a_clock_that_went_back_is_told() {
 fn a_folder_without_results_is_one_clear_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = |path: &std::path::Path| read(path, NOW).expect_err("nothing").to_string();
-    assert!(told(folder.path()).contains("--keep"), "{}", told(folder.path()));
+    assert!(told(folder.path()).contains("`.keep`"), "{}", told(folder.path()));
     assert!(told(&folder.path().join("none")).contains("No such file"));
     let file = folder.path().join("file");
     fs::write(&file, "").expect("written");
