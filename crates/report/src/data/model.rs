@@ -221,7 +221,7 @@ pub struct Achieved {
     /// signature, too (`--trace-drops`). The most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Dropped>,
-    /// What that comes to; left out where nobody looked.
+    /// What that comes to; left out where drops were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops_traced: Option<DropsTraced>,
     /// Times without a link while the run lasted, in order.

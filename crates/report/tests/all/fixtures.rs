@@ -102,14 +102,14 @@ pub fn lossy_replay() -> Report {
             Dropped {
                 function: "nf_hook_slow".into(),
                 reason: "NETFILTER_DROP".into(),
-                frames: lost / 2,
+                frames: lost / 3,
                 kind: DroppedKind::Test,
                 interface: Some("v1".into()),
                 first_ns: 10_000_000,
                 last_ns: 59_000_000_000,
                 streams: vec![DroppedOfStream {
                     stream: 1,
-                    frames: lost / 2,
+                    frames: lost / 3,
                     first_sequence: 7,
                     last_sequence: 4_000,
                     lowest_sequence: 7,
@@ -127,8 +127,8 @@ pub fn lossy_replay() -> Report {
             },
         ],
         drops_traced: Some(DropsTraced {
-            named_frames: lost / 2,
-            not_seen_frames: Some(lost - lost / 2),
+            named_frames: lost / 3,
+            not_seen_frames: Some(lost - lost / 3),
             ..DropsTraced::default()
         }),
         link_events: vec![LinkEvent {

@@ -56,7 +56,7 @@ pub struct Dropped {
     pub measured: bool,
     /// When the first one was dropped, to about 10 ms, from the beginning on.
     pub first_ns: u64,
-    /// And the last one.
+    /// When the last one was dropped.
     pub last_ns: u64,
     /// Which of the test's frames, by stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +72,7 @@ pub struct DroppedOfStream {
     pub frames: u64,
     /// The sequence number of the first one, in the order of time.
     pub first_sequence: u64,
-    /// And of the last one.
+    /// The sequence number of the last one.
     pub last_sequence: u64,
     /// The lowest of them.
     pub lowest_sequence: u64,
@@ -80,7 +80,7 @@ pub struct DroppedOfStream {
     pub highest_sequence: u64,
     /// When the first one was dropped.
     pub first_ns: u64,
-    /// And the last one.
+    /// When the last one was dropped.
     pub last_ns: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct Drops {
     /// The exit status of the command, if one was run and ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_status: Option<i32>,
-    /// What the reader should know: names that are hidden, frames in which nobody could look for a signature.
+    /// What the reader should know: names that are hidden, frames in which no signature could be looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
