@@ -8,6 +8,7 @@ use drops::{Counted, Kind, Named, Names, Only, Row, Settings, Tracer};
 use port::interface::Interface;
 use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
 use report::{Code, Report};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -84,8 +85,7 @@ impl Looking {
     /// Rows that differ in nothing that is shown are one, with its streams.
     fn rows(&self, counted: &Counted, names: &Names) -> Vec<Dropped> {
         let devices = devices(&counted.rows);
-        let mut found: BTreeMap<(Named, String, u32, DroppedKind, String, u16, u64), Dropped> =
-            BTreeMap::new();
+        let mut found: BTreeMap<Shown, Dropped> = BTreeMap::new();
         for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
             let named = names.of(row);
             let interface = match row.interface.as_str() {
@@ -118,7 +118,7 @@ impl Looking {
             self.add(one, row);
         }
         let mut all: Vec<Dropped> = found.into_values().collect();
-        all.sort_by(|a, b| b.frames.cmp(&a.frames));
+        all.sort_by_key(|one| Reverse(one.frames));
         for one in &mut all {
             one.streams.sort_by_key(|stream| stream.stream);
             one.streams.truncate(STREAMS);
@@ -152,6 +152,9 @@ impl Looking {
         }
     }
 }
+
+/// What is shown of a row: names, interface, namespace, whose, protocol and port; and where, if that has no name.
+type Shown = (Named, String, u32, DroppedKind, String, u16, u64);
 
 /// Where nothing was dropped, nothing need be named.
 fn names_for(counted: &Counted) -> Names {
