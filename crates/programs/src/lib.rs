@@ -32,6 +32,10 @@ skeletons! {
     reflect,
     /// Copies what clients say to a TCP server.
     segments,
+    /// Answers TCP clients without keeping any state.
+    serve,
+    /// Opens TCP connections and carries them through.
+    sessions,
     /// Answers STAMP test packets.
     stamp,
     /// Takes a clone's copies out of a tunnel, and puts the answers to them into it.

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * A TCP server that keeps no state: what it answers follows from the frame that it answers, which becomes the answer and goes back.
+ *
+ * Its initial sequence number is a keyed hash of the tuple, so the number that a client acknowledges says how much of the answer that
+ * client has. Few numbers are right: none of the answer, whole segments of it, all of it, all of it and the FIN. Everything else is
+ * answered by a RST as of a connection that is not there (RFC 9293, section 3.5.2).
+ *
+ * It sends nothing of its own accord and nothing again: that is the client's work. Two such servers end after at most three frames
+ * whatever is said between them: a SYN with an ACK, a RST and a bare acknowledgement of all or of nothing are never answered, and each
+ * answer to anything else acknowledges more than what it answers.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "include/arp.h"
+#include "include/sessions.h"
+#include "include/tcp.h"
+
+/* Bytes of the longest answer. */
+#define MOST_ANSWER 65535
+#define SEGMENTS 128
+
+const volatile __be16 own_mac[3] = {};
+/* In the network's byte order. */
+const volatile __be32 listen = 0;
+const volatile __be16 listen_port = 0;
+/* 1: the address is none of the host's own, and ARP is answered for it. */
+const volatile __u32 answers_arp = 0;
+const volatile __u32 mss = TCP_MOST;
+const volatile __u32 answer_length = 1;
+/* Of a segment of the answer, but for the last. */
+const volatile __u32 segment_length = TCP_MOST;
+const volatile __u32 sums[SEGMENTS] = {};
+const volatile __u8 answer[MOST_ANSWER + 1 + TCP_MOST] = {};
+const volatile __u32 key[2] = {};
+/* Of the interface, if answers go out by a redirect: a veth whose peer has no program of its own takes nothing that is sent by XDP_TX. */
+const volatile __u32 redirect_to = 0;
+
+/* One entry for each CPU number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct served_counts);
+} counts SEC(".maps");
+
+static __always_inline __u32 mixed(__u32 x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352d;
+	x ^= x >> 15;
+	x *= 0x846ca68b;
+	return x ^ x >> 16;
+}
+
+static __always_inline __u32 cookie(const struct arrived *in)
+{
+	__u32 ports = (__u32)in->ports.source << 16 | in->ports.destination;
+
+	return mixed(mixed(in->source ^ key[0]) + ports + mixed(in->destination ^ key[1]));
+}
+
+static __always_inline int sent(struct served_counts *counts, __u32 frame)
+{
+	if (!frame) {
+		counts->no_room++;
+		return XDP_DROP;
+	}
+	counts->tx_frames++;
+	counts->tx_bytes += frame;
+	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
+}
+
+static __always_inline int bare(struct xdp_md *ctx, struct served_counts *counts, struct segment *out)
+{
+	struct payload none = {};
+
+	return sent(counts, write_segment(ctx, out, &none, mss));
+}
+
+/* The segment of the answer that begins at `at`. */
+static __always_inline int piece(struct xdp_md *ctx, struct served_counts *counts, struct segment *out, __u32 at)
+{
+	__u32 left = answer_length - at, length = left > segment_length ? segment_length : left;
+	struct payload payload = {};
+	__u64 begins = at;
+	__u32 frame;
+
+	OPAQUE(begins);
+	if (begins > MOST_ANSWER)
+		return XDP_DROP;
+	payload.bytes = (const void *)(answer + begins);
+	payload.length = length;
+	payload.sum = sums[(at / segment_length) & (SEGMENTS - 1)];
+	out->flags = left > segment_length ? TCP_ACK : TCP_ACK | TCP_PSH | TCP_FIN;
+	frame = write_segment(ctx, out, &payload, mss);
+	if (frame) {
+		counts->segments++;
+		counts->answer_bytes += length;
+	}
+	return sent(counts, frame);
+}
+
+/* A segment of a connection that has been opened, as the client says: `has` bytes of the answer arrived there, FIN and all. */
+static __always_inline int of_connection(struct xdp_md *ctx, struct served_counts *counts, const struct arrived *in,
+					 struct segment *out, __u32 has)
+{
+	bool closes = in->flags & TCP_FIN, whole = has == answer_length || has == answer_length + 1;
+
+	out->sequence = in->acknowledged;
+	out->acknowledged = in->sequence + in->payload + closes;
+	out->flags = TCP_ACK;
+	if (!has && in->payload) {
+		counts->request_bytes += in->payload;
+		/* A request of several segments ends with a PSH. */
+		if (!(in->flags & TCP_PSH) && !closes)
+			return bare(ctx, counts, out);
+		counts->requests++;
+		out->acknowledged -= closes;
+		return piece(ctx, counts, out, 0);
+	}
+	if (closes && (!has || whole)) {
+		counts->finished += has == answer_length + 1;
+		out->flags |= has == answer_length + 1 ? 0 : TCP_FIN;
+		return bare(ctx, counts, out);
+	}
+	if (has && !whole && has % segment_length == 0 && !in->payload && !closes)
+		return piece(ctx, counts, out, has);
+	/* An acknowledgement of all or of nothing, which asks for nothing. */
+	if (in->payload || closes)
+		counts->unexpected++;
+	return XDP_DROP;
+}
+
+static __always_inline int resolution(struct xdp_md *ctx, struct served_counts *counts)
+{
+	struct arp *arp = answers_arp ? arp_request(ctx) : NULL;
+
+	if (!arp || arp_target(arp) != listen)
+		return XDP_PASS;
+	answer_arp(arp, own_mac);
+	counts->arp_replies++;
+	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
+}
+
+SEC("xdp")
+int sessions_server(struct xdp_md *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), initial, has;
+	struct served_counts *counted;
+	struct segment out = {};
+	struct arrived in = {};
+	enum reading reading;
+
+	counted = bpf_map_lookup_elem(&counts, &cpu);
+	if (!counted)
+		return XDP_PASS;
+	reading = read_segment(ctx, &in, &out);
+	if (reading == NOT_TCP)
+		return resolution(ctx, counted);
+	if (in.destination != listen || in.ports.destination != listen_port)
+		return XDP_PASS;
+	counted->rx_frames++;
+	counted->rx_bytes += in.frame;
+	if (reading == MALFORMED) {
+		counted->malformed++;
+		return XDP_DROP;
+	}
+	if (in.flags & TCP_RST) {
+		counted->resets++;
+		return XDP_DROP;
+	}
+	initial = cookie(&in);
+	if (in.flags & TCP_SYN) {
+		if (in.flags & TCP_ACK) {
+			counted->unexpected++;
+			return XDP_DROP;
+		}
+		counted->syns++;
+		out.sequence = initial;
+		out.acknowledged = in.sequence + 1;
+		out.flags = TCP_SYN | TCP_ACK;
+		return bare(ctx, counted, &out);
+	}
+	if (!(in.flags & TCP_ACK)) {
+		counted->unexpected++;
+		return XDP_DROP;
+	}
+	has = in.acknowledged - initial - 1;
+	if (has > answer_length + 1) {
+		counted->bad_cookies++;
+		out.sequence = in.acknowledged;
+		out.flags = TCP_RST;
+		return bare(ctx, counted, &out);
+	}
+	return of_connection(ctx, counted, &in, &out, has);
+}
+
+char _license[] SEC("license") = "MIT OR Apache-2.0";

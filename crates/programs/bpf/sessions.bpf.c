@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * TCP clients without a TCP: each opens a connection, asks once and takes the answer until its peer closes.
+ *
+ * `sessions_open` runs as live frames: a frame becomes the next connection's SYN when that is due, or a segment that user space listed
+ * because nothing came back in time. `sessions_client` is attached where the answers arrive; what a frame asks for is written into the
+ * same frame, which goes back. A connection is a slot of 32 bytes; the slot's number gives the tuple.
+ *
+ * Both programs may meet in a slot, on two CPUs. A state changes by a compare-and-exchange of the word that holds it, and who wins it
+ * counts it, so each connection is counted in exactly one end. A bare acknowledgement and a RST are never answered, and nothing is
+ * answered once a connection is over, so two ends of this kind cannot go on for ever.
+ *
+ * RFC 9293 is implemented as far as such a client needs it: section 3.10.7.3 (SYN-SENT), 3.10.7.4 (what is outside the window), and of
+ * RFC 5961 that only a RST with exactly the expected number ends a connection. Data that arrives out of order is not kept, but asked
+ * for again. The window is 65,535 bytes at all times.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "include/arp.h"
+#include "include/loglinear.h"
+#include "include/sessions.h"
+#include "include/tcp.h"
+
+/* No longer than 64 times the first time-out. */
+#define MOST_DOUBLINGS 6
+#define MILLISECOND 1000000ULL
+
+const volatile __be16 own_mac[3] = {};
+const volatile __be16 next_mac[3] = {};
+/* Clients have the addresses from `first_address` on, in the machine's byte order, and the ports from `first_port` on. */
+const volatile __u32 first_address = 0;
+const volatile __u32 addresses = 1;
+const volatile __u32 first_port = 16384;
+/* The address of the host itself, which answers ARP for that by itself. */
+const volatile __be32 host = 0;
+/* In the network's byte order. All that is ever sent goes there. */
+const volatile __be32 server = 0;
+const volatile __be16 server_port = 0;
+const volatile __u32 slots_count = 1;
+const volatile __u32 mss = TCP_MOST;
+/* Ticks until something is sent again. */
+const volatile __u32 retransmit_after = 1;
+const volatile __u32 request_length = 0;
+const volatile __u32 request_sum = 0;
+const volatile __u8 request[1504] = {};
+/* Of the interface, if answers go out by a redirect: a veth whose peer has no program of its own takes nothing that is sent by XDP_TX. */
+const volatile __u32 redirect_to = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct session_slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct session_control);
+} control SEC(".maps");
+
+/* One entry for each CPU number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct session_counts);
+} counts SEC(".maps");
+
+struct session_times {
+	__u64 sum;
+	__u64 max;
+	__u64 buckets[LOGLINEAR_BUCKETS];
+};
+
+/* For each CPU number the time until a connection stood, then that until its answer was whole. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct session_times);
+} times SEC(".maps");
+
+/* What a program works with. */
+struct work {
+	struct xdp_md *ctx;
+	struct session_control *control;
+	struct session_counts *counts;
+	struct session_slot *slot;
+	__u32 number; /* the slot's */
+	__u64 word;   /* what stood in it */
+};
+
+static __always_inline __u32 mixed(__u32 x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352d;
+	x ^= x >> 15;
+	x *= 0x846ca68b;
+	return x ^ x >> 16;
+}
+
+static __always_inline __u32 ticks(__u64 ns)
+{
+	return ns >> TICK_BITS;
+}
+
+static __always_inline __u32 now(void)
+{
+	return ticks(bpf_ktime_get_ns());
+}
+
+/* RFC 9293, section 3.4.1: it grows with time, so that a tuple can be used again while its peer still remembers the connection before. */
+static __always_inline __u32 initial_sequence(__u32 number, __u64 ns)
+{
+	return mixed(number ^ 0x6e64796e) + (__u32)(ns >> 12);
+}
+
+static __always_inline void record(__u32 which, __u32 span)
+{
+	__u32 key = bpf_get_smp_processor_id() * 2 + which;
+	struct session_times *kept = bpf_map_lookup_elem(&times, &key);
+	__u64 ns = (__u64)span << TICK_BITS, within = ns, shift, bucket;
+
+	if (!kept)
+		return;
+	shift = loglinear_shift(&within);
+	bucket = loglinear_bucket(within, shift);
+	if (bucket >= LOGLINEAR_BUCKETS)
+		return;
+	kept->buckets[bucket]++;
+	kept->sum += ns;
+	if (ns > kept->max)
+		kept->max = ns;
+}
+
+/* Our initial sequence number. */
+static __always_inline __u32 initial(const struct work *work)
+{
+	return work->word >> WORD_INITIAL_SHIFT;
+}
+
+/* Puts the slot into `state`, unless somebody else has changed its state meanwhile. That something is sent again changes none. */
+static __always_inline bool becomes(struct work *work, __u32 state)
+{
+	__u64 after = (work->word & ~(__u64)(WORD_STATE | WORD_TRIES)) | state, was;
+
+	for (int i = 0; i < 2; i++) {
+		was = __sync_val_compare_and_swap(&work->slot->word, work->word, after);
+		if (was == work->word)
+			return true;
+		if ((was ^ work->word) & ~(__u64)WORD_TRIES)
+			return false;
+		work->word = was;
+	}
+	return false;
+}
+
+static __always_inline void ended(struct work *work)
+{
+	__sync_fetch_and_add(&work->control->ended, 1);
+}
+
+static __always_inline int sent(struct work *work, __u32 frame, bool answers)
+{
+	if (!frame) {
+		work->counts->no_room++;
+		return XDP_DROP;
+	}
+	work->counts->tx_frames++;
+	work->counts->tx_bytes += frame;
+	return answers && redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
+}
+
+static __always_inline int bare(struct work *work, struct segment *segment, bool answers)
+{
+	struct payload none = {};
+
+	return sent(work, write_segment(work->ctx, segment, &none, mss), answers);
+}
+
+static __always_inline __u32 ask(struct work *work, struct segment *segment)
+{
+	struct payload whole = { (const void *)request, request_length, request_sum };
+
+	segment->flags = TCP_PSH | TCP_ACK;
+	return write_segment(work->ctx, segment, &whole, mss);
+}
+
+static __always_inline int reset(struct work *work, struct segment *segment, bool answers)
+{
+	work->counts->resets_sent++;
+	return bare(work, segment, answers);
+}
+
+/* The segment that goes from the slot's tuple to the server. */
+static __always_inline void address(__u32 number, struct segment *segment)
+{
+	for (int i = 0; i < 3; i++) {
+		segment->destination_mac[i] = next_mac[i];
+		segment->source_mac[i] = own_mac[i];
+	}
+	segment->source = bpf_htonl(first_address + number % addresses);
+	segment->ports.source = bpf_htons(first_port + number / addresses);
+	segment->destination = server;
+	segment->ports.destination = server_port;
+}
+
+/* What user space listed: nothing came back in time, or it is to end. */
+static __always_inline int listed(struct work *work, __u32 task)
+{
+	struct session_slot *slot = work->slot;
+	struct session_counts *counts = work->counts;
+	__u32 state = work->word & WORD_STATE, tries = (work->word & WORD_TRIES) >> WORD_TRIES_SHIFT, at = now();
+	struct segment segment = {};
+
+	if (state < SESSION_SYN_SENT || state > SESSION_LAST_ACK)
+		return XDP_DROP;
+	address(work->number, &segment);
+	segment.sequence = initial(work) + (state == SESSION_SYN_SENT ? 0 : 1 + slot->sent);
+	segment.acknowledged = slot->next;
+	if (task != TASK_AGAIN) {
+		if (!becomes(work, task == TASK_TIME_OUT ? SESSION_TIMED_OUT : SESSION_ABANDONED))
+			return XDP_DROP;
+		*(task == TASK_TIME_OUT ? &counts->timed_out : &counts->abandoned) += 1;
+		ended(work);
+		segment.sequence += state == SESSION_SYN_SENT || state == SESSION_LAST_ACK;
+		segment.flags = state == SESSION_SYN_SENT ? TCP_RST : TCP_RST | TCP_ACK;
+		return reset(work, &segment, false);
+	}
+	/* It moved on since it was listed. */
+	if ((__s32)(at - slot->deadline) <= 0)
+		return XDP_DROP;
+	if (tries < 0xff && __sync_val_compare_and_swap(&slot->word, work->word, work->word + (1 << WORD_TRIES_SHIFT)) != work->word)
+		return XDP_DROP;
+	tries = tries < MOST_DOUBLINGS ? tries + 1 : MOST_DOUBLINGS;
+	slot->deadline = at + (retransmit_after << tries);
+	switch (state) {
+	case SESSION_SYN_SENT:
+		counts->retransmitted_syns++;
+		segment.acknowledged = 0;
+		segment.flags = TCP_SYN;
+		return bare(work, &segment, false);
+	case SESSION_REQUESTED:
+		counts->retransmitted_requests++;
+		segment.sequence = initial(work) + 1;
+		return sent(work, ask(work, &segment), false);
+	case SESSION_WAITING:
+		/* A server that keeps no state sends what is missing when it is told what arrived. */
+		counts->retransmitted_acks++;
+		segment.flags = TCP_ACK;
+		return bare(work, &segment, false);
+	default:
+		counts->retransmitted_fins++;
+		segment.flags = TCP_FIN | TCP_ACK;
+		return bare(work, &segment, false);
+	}
+}
+
+/* A request that had no room in the frame that asked for it. */
+static __always_inline int deferred(struct work *work)
+{
+	struct segment segment = {};
+
+	if ((work->word & WORD_STATE) != SESSION_REQUESTED)
+		return XDP_DROP;
+	address(work->number, &segment);
+	segment.sequence = initial(work) + 1;
+	segment.acknowledged = work->slot->next;
+	return sent(work, ask(work, &segment), false);
+}
+
+/* Is the next connection due? At the rate, and after a delay at no more than twice the rate. */
+static __always_inline bool is_due(struct session_control *control, __u64 ns)
+{
+	if (control->opened >= control->limit)
+		return false;
+	if (control->in_flight && control->opened - *(volatile __u64 *)&control->ended >= control->in_flight)
+		return false;
+	return !control->gap_ns || (ns >= control->due_ns && ns >= control->last_ns + control->gap_ns / 2);
+}
+
+static __always_inline void is_opened(struct session_control *control, __u64 ns)
+{
+	control->opened++;
+	if (!control->gap_ns)
+		return;
+	control->late += ns > control->due_ns + MILLISECOND;
+	control->last_ns = ns;
+	control->due_ns += control->gap_ns;
+	control->due_part += control->gap_part;
+	if (control->due_part >= control->gap_parts) {
+		control->due_part -= control->gap_parts;
+		control->due_ns++;
+	}
+}
+
+static __always_inline int open(struct work *work)
+{
+	struct session_control *control = work->control;
+	__u64 ns = bpf_ktime_get_ns();
+	struct session_slot *slot;
+	struct segment segment = {};
+	__u32 state, sequence;
+
+	if (!is_due(control, ns))
+		return XDP_DROP;
+	work->number = control->slot;
+	control->slot = control->slot + 1 < slots_count ? control->slot + 1 : 0;
+	slot = bpf_map_lookup_elem(&slots, &work->number);
+	if (!slot)
+		return XDP_DROP;
+	state = slot->word & WORD_STATE;
+	if (state >= SESSION_SYN_SENT && state <= SESSION_LAST_ACK) {
+		control->busy++;
+		return XDP_DROP;
+	}
+	slot->next = 0;
+	slot->received = 0;
+	slot->sent = 0;
+	slot->opened = slot->began = ticks(ns);
+	slot->deadline = slot->began + retransmit_after;
+	sequence = initial_sequence(work->number, ns);
+	/* Whoever sees the new word sees what was written before it. */
+	__sync_lock_test_and_set(&slot->word, (__u64)sequence << WORD_INITIAL_SHIFT | SESSION_SYN_SENT);
+	is_opened(control, ns);
+	work->counts->opened++;
+	address(work->number, &segment);
+	segment.sequence = sequence;
+	segment.flags = TCP_SYN;
+	return bare(work, &segment, false);
+}
+
+SEC("xdp")
+int sessions_open(struct xdp_md *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), first = 0, task;
+	struct work work = { .ctx = ctx };
+	__u64 *entry, item;
+
+	work.control = bpf_map_lookup_elem(&control, &first);
+	work.counts = bpf_map_lookup_elem(&counts, &cpu);
+	if (!work.control || !work.counts)
+		return XDP_DROP;
+	if (work.control->listed_at < work.control->listed_count) {
+		item = work.control->listed[work.control->listed_at++ & (LISTED - 1)];
+		work.number = item;
+		task = item >> 32;
+		work.slot = bpf_map_lookup_elem(&slots, &work.number);
+		if (!work.slot)
+			return XDP_DROP;
+		work.word = *(volatile __u64 *)&work.slot->word;
+		return listed(&work, task);
+	}
+	entry = &work.control->deferred[work.control->deferred_at & (DEFERRED - 1)];
+	item = *(volatile __u64 *)entry;
+	if (item) {
+		*(volatile __u64 *)entry = 0;
+		work.control->deferred_at++;
+		work.number = item - 1;
+		work.slot = bpf_map_lookup_elem(&slots, &work.number);
+		if (!work.slot)
+			return XDP_DROP;
+		work.word = *(volatile __u64 *)&work.slot->word;
+		return deferred(&work);
+	}
+	return open(&work);
+}
+
+/* SYN-SENT: RFC 9293, section 3.10.7.3. */
+static __always_inline int in_syn_sent(struct work *work, const struct arrived *in, struct segment *answer)
+{
+	struct session_slot *slot = work->slot;
+	bool acceptable = in->flags & TCP_ACK && in->acknowledged == initial(work) + 1;
+	__u32 at, frame;
+	__u64 place;
+
+	if (in->flags & TCP_RST) {
+		if (!acceptable) {
+			work->counts->unexpected++;
+		} else if (becomes(work, SESSION_RESET)) {
+			work->counts->reset++;
+			ended(work);
+		}
+		return XDP_DROP;
+	}
+	if (in->flags & TCP_ACK && !acceptable) {
+		/* The peer still has an old connection: a RST with what it acknowledges ends that, and the SYN is sent again in time. */
+		work->counts->unexpected++;
+		answer->sequence = in->acknowledged;
+		answer->flags = TCP_RST;
+		return reset(work, answer, true);
+	}
+	if (!acceptable || !(in->flags & TCP_SYN)) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	at = now();
+	slot->next = in->sequence + 1;
+	slot->sent = request_length;
+	slot->deadline = at + retransmit_after;
+	if (!becomes(work, SESSION_REQUESTED))
+		return XDP_DROP;
+	record(0, at - slot->began);
+	slot->began = at;
+	work->counts->established++;
+	answer->sequence = initial(work) + 1;
+	answer->acknowledged = slot->next;
+	frame = ask(work, answer);
+	if (frame)
+		return sent(work, frame, true);
+	/* The next frame of the program that sends becomes the request. */
+	work->counts->deferred++;
+	place = __sync_fetch_and_add(&work->control->deferred_end, 1);
+	*(volatile __u64 *)&work->control->deferred[place & (DEFERRED - 1)] = (__u64)work->number + 1;
+	return XDP_DROP;
+}
+
+/* The next piece of the answer, or its end. */
+static __always_inline int goes_on(struct work *work, const struct arrived *in, struct segment *answer)
+{
+	struct session_slot *slot = work->slot;
+	bool closes = in->flags & TCP_FIN;
+	__u32 at = now();
+
+	slot->deadline = at + retransmit_after;
+	if (!becomes(work, closes ? SESSION_LAST_ACK : SESSION_WAITING)) {
+		/* It was ended at this moment. */
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	slot->next += in->payload + closes;
+	slot->received += in->payload;
+	work->counts->answer_bytes += in->payload;
+	answer->acknowledged = slot->next;
+	answer->flags = closes ? TCP_FIN | TCP_ACK : TCP_ACK;
+	if (closes && slot->received)
+		record(1, at - slot->began);
+	return bare(work, answer, true);
+}
+
+/* The connection stands: RFC 9293, section 3.10.7.4. */
+static __always_inline int established(struct work *work, const struct arrived *in, struct segment *answer, __u32 state)
+{
+	struct session_slot *slot = work->slot;
+	__u32 end = 1 + slot->sent + (state == SESSION_LAST_ACK), acknowledged = in->acknowledged - initial(work);
+
+	answer->sequence = initial(work) + end;
+	answer->acknowledged = slot->next;
+	answer->flags = TCP_ACK;
+	if (in->flags & TCP_RST) {
+		if (in->sequence == slot->next && becomes(work, SESSION_RESET)) {
+			work->counts->reset++;
+			ended(work);
+			return XDP_DROP;
+		}
+		work->counts->unexpected++;
+		/* Within the window it is asked whether that was meant (RFC 5961). */
+		return in->sequence - slot->next < TCP_WINDOW ? bare(work, answer, true) : XDP_DROP;
+	}
+	if (in->flags & TCP_SYN) {
+		work->counts->duplicates++;
+		return bare(work, answer, true);
+	}
+	if (!(in->flags & TCP_ACK) || acknowledged < 1 || acknowledged > end) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	if (!in->payload && !(in->flags & TCP_FIN)) {
+		if (acknowledged != end)
+			return XDP_DROP;
+		if (state == SESSION_LAST_ACK) {
+			bool answered = slot->received;
+
+			if (!becomes(work, answered ? SESSION_FINISHED : SESSION_UNANSWERED))
+				return XDP_DROP;
+			*(answered ? &work->counts->finished : &work->counts->unanswered) += 1;
+			ended(work);
+		} else if (state == SESSION_REQUESTED) {
+			/* From here on it is the server's turn: nothing is sent again before it says something. */
+			becomes(work, SESSION_WAITING);
+		}
+		return XDP_DROP;
+	}
+	if (in->sequence != slot->next || state == SESSION_LAST_ACK) {
+		if ((__s32)(in->sequence - slot->next) < 0)
+			work->counts->duplicates++;
+		else
+			work->counts->out_of_order++;
+		return bare(work, answer, true);
+	}
+	return goes_on(work, in, answer);
+}
+
+static __always_inline int resolution(struct xdp_md *ctx, struct session_counts *counts)
+{
+	struct arp *arp = arp_request(ctx);
+
+	if (!arp)
+		return XDP_PASS;
+	if (bpf_ntohl(arp_target(arp)) - first_address >= addresses || arp_target(arp) == host)
+		return XDP_PASS;
+	answer_arp(arp, own_mac);
+	counts->arp_replies++;
+	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
+}
+
+SEC("xdp")
+int sessions_client(struct xdp_md *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), first = 0, client, port, state;
+	struct work work = { .ctx = ctx };
+	struct segment answer = {};
+	struct arrived in = {};
+	enum reading reading;
+
+	work.counts = bpf_map_lookup_elem(&counts, &cpu);
+	work.control = bpf_map_lookup_elem(&control, &first);
+	if (!work.control || !work.counts)
+		return XDP_PASS;
+	reading = read_segment(ctx, &in, &answer);
+	if (reading == NOT_TCP)
+		return resolution(ctx, work.counts);
+	client = bpf_ntohl(in.destination) - first_address;
+	port = bpf_ntohs(in.ports.destination) - first_port;
+	if (in.source != server || in.ports.source != server_port || client >= addresses || port > 0xffff)
+		return XDP_PASS;
+	work.number = port * addresses + client;
+	if (work.number >= slots_count)
+		return XDP_PASS;
+	work.slot = bpf_map_lookup_elem(&slots, &work.number);
+	if (!work.slot)
+		return XDP_PASS;
+	work.word = *(volatile __u64 *)&work.slot->word;
+	state = work.word & WORD_STATE;
+	/* It may be a connection of the host's own. */
+	if (state == SESSION_FREE)
+		return XDP_PASS;
+	work.counts->rx_frames++;
+	work.counts->rx_bytes += in.frame;
+	if (reading == MALFORMED) {
+		work.counts->malformed++;
+		return XDP_DROP;
+	}
+	if (state >= SESSION_FINISHED) {
+		work.counts->unexpected++;
+		return XDP_DROP;
+	}
+	return state == SESSION_SYN_SENT ? in_syn_sent(&work, &in, &answer) : established(&work, &in, &answer, state);
+}
+
+char _license[] SEC("license") = "MIT OR Apache-2.0";

@@ -1,0 +1,120 @@
+//! The only module here that knows libbpf: loads `programs/bpf/sessions.bpf.c` and `serve.bpf.c`, and hands out programs and memory.
+
+use crate::clients::Options;
+use crate::layout::{Counts, RawSlot, Served, Times, control};
+use crate::server::ServerOptions;
+use bpf::object::{cpu_numbers, keep, map_all, no_constants, refusal};
+use bpf::{Mapping, Memory, Program, ProgramError, Quiet};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use rustix::io::Errno;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::AsFd;
+
+const CLIENTS: &str = "sessions";
+const SERVER: &str = "sessions server";
+
+/// The loaded clients.
+#[derive(Debug)]
+pub struct LoadedClients {
+    /// Run as live frames.
+    pub open: Program,
+    /// Attached where answers arrive.
+    pub client: Program,
+    pub slots: Mapping<RawSlot>,
+    pub control: Memory,
+    pub counts: Mapping<Counts>,
+    /// For each CPU number two.
+    pub times: Mapping<Times>,
+}
+
+/// The loaded server.
+#[derive(Debug)]
+pub struct LoadedServer {
+    pub program: Program,
+    pub counts: Mapping<Served>,
+}
+
+/// The halves of an Ethernet address as the programs have them.
+fn mac(bytes: [u8; 6]) -> [u16; 3] {
+    [0, 2, 4].map(|at| u16::from_ne_bytes([bytes[at], bytes[at + 1]]))
+}
+
+/// The sum of a payload's 16-bit words as they lie in memory, which the programs add to that of the headers.
+pub fn sum_of(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks(2).map(|pair| u16::from_ne_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+    let sum: u64 = words.map(u64::from).sum();
+    // At most 730 words of 16 bits.
+    sum as u32
+}
+
+/// Loads the clients. `redirect_to`: the interface that answers are redirected to, if not returned by XDP_TX.
+pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClients, ProgramError> {
+    let _quiet = Quiet::start();
+    let cpus = cpu_numbers()?;
+    let bytes = u64::from(options.slots) * size_of::<RawSlot>() as u64;
+    let failed = |error| refusal(CLIENTS, bytes, &error);
+    let control = Memory::new(c"control", control::BYTES).map_err(|error| match error {
+        Errno::PERM => ProgramError::Permission { what: "loading an XDP program" },
+        _ => ProgramError::Memory { program: CLIENTS, bytes: control::BYTES as u64 },
+    })?;
+    let mut storage = MaybeUninit::uninit();
+    let mut open = programs::sessions::SessionsSkelBuilder::default().open(&mut storage).map_err(failed)?;
+    let constants = open.maps.rodata_data.as_deref_mut().ok_or_else(|| no_constants(CLIENTS))?;
+    constants.own_mac = mac(options.own);
+    constants.next_mac = mac(options.next_hop);
+    constants.first_address = u32::from(options.first_address);
+    constants.addresses = options.addresses.max(1);
+    constants.first_port = options.first_port.into();
+    constants.host = u32::from_ne_bytes(options.host.octets());
+    constants.server = u32::from_ne_bytes(options.server.ip().octets());
+    constants.server_port = options.server.port().to_be();
+    constants.slots_count = options.slots;
+    constants.mss = options.mss.into();
+    constants.retransmit_after = crate::sweep::ticks(options.retransmit_after.as_nanos() as u64);
+    constants.request_length = options.request.len() as u32;
+    constants.request_sum = sum_of(&options.request);
+    constants.redirect_to = redirect_to.unwrap_or(0);
+    constants.request.iter_mut().zip(&options.request).for_each(|(to, from)| *to = *from);
+    open.maps.slots.set_max_entries(options.slots).map_err(failed)?;
+    open.maps.counts.set_max_entries(cpus).map_err(failed)?;
+    open.maps.times.set_max_entries(2 * cpus).map_err(failed)?;
+    open.maps.control.reuse_fd(control.as_fd()).map_err(failed)?;
+    let skeleton = open.load().map_err(failed)?;
+    Ok(LoadedClients {
+        open: keep(skeleton.progs.sessions_open.as_fd())?,
+        client: keep(skeleton.progs.sessions_client.as_fd())?,
+        slots: map_all(&skeleton.maps.slots)?,
+        counts: map_all(&skeleton.maps.counts)?,
+        times: map_all(&skeleton.maps.times)?,
+        control,
+    })
+}
+
+/// Loads the server.
+pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<LoadedServer, ProgramError> {
+    let _quiet = Quiet::start();
+    let cpus = cpu_numbers()?;
+    let bytes = u64::from(cpus) * size_of::<Served>() as u64;
+    let failed = |error| refusal(SERVER, bytes, &error);
+    let mut storage = MaybeUninit::uninit();
+    let mut open = programs::serve::ServeSkelBuilder::default().open(&mut storage).map_err(failed)?;
+    let constants = open.maps.rodata_data.as_deref_mut().ok_or_else(|| no_constants(SERVER))?;
+    constants.own_mac = mac(options.own);
+    constants.listen = u32::from_ne_bytes(options.listen.ip().octets());
+    constants.listen_port = options.listen.port().to_be();
+    constants.answers_arp = options.answers_arp.into();
+    constants.mss = options.mss.into();
+    constants.answer_length = options.answer.len() as u32;
+    constants.segment_length = options.mss.into();
+    constants.key = options.key;
+    constants.redirect_to = redirect_to.unwrap_or(0);
+    constants.answer.iter_mut().zip(&options.answer).for_each(|(to, from)| *to = *from);
+    let pieces = options.answer.chunks(usize::from(options.mss.max(1)));
+    constants.sums.iter_mut().zip(pieces).for_each(|(to, piece)| *to = sum_of(piece));
+    open.maps.counts.set_max_entries(cpus).map_err(failed)?;
+    let skeleton = open.load().map_err(failed)?;
+    Ok(LoadedServer {
+        program: keep(skeleton.progs.sessions_server.as_fd())?,
+        counts: map_all(&skeleton.maps.counts)?,
+    })
+}
