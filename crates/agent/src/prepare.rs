@@ -93,6 +93,7 @@ pub(crate) fn prepare(
                 | Job::Impair(_)
                 | Job::EndpointSearch(_)
                 | Job::EndpointServer(_)
+                | Job::SessionsServer(_)
                 | Job::Iperf3Server(_)
                 | Job::Netserver(_)
         )

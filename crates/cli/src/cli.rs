@@ -23,6 +23,7 @@ pub mod search;
 pub mod search_between;
 pub mod serve;
 pub mod trend;
+pub mod sessions;
 
 use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;

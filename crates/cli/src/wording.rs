@@ -66,6 +66,7 @@ impl Verb {
     pub fn named(kind: &'static str, find: Option<&'static str>) -> Verb {
         let words = match (kind, find) {
             ("endpoint-server", _) => vec!["endpoint", "serve"],
+            ("sessions-server", _) => vec!["sessions", "serve"],
             (_, Some(find)) => vec!["search", find],
             (kind, None) => vec![kind],
         };

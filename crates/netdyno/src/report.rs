@@ -13,9 +13,9 @@ pub use ::report::{
     HardwareStamps, HostCounter, Impaired, Interface, InterfaceCounters, Interval, L1_OVERHEAD_BYTES,
     LatencyClock, LinkChange, LinkEvent, Loss, Metering, NotTaken, Note, Opening, Pacing, Passage,
     PortResult, QueueCounters, Reflection, Repeated, Report, RequestedRate, Resolved, Rx, RxInterface, Said,
-    Sentence, Served, Severity, SignedFrames, SocketBufferFound, Source, Stamp, StampClocks, StampError,
-    StampReflection, StampStrangers, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx,
-    TxInterface, UnderLoad, Verdict, Warnings, Witness, Words, Written,
+    Sentence, Served, Sessions, SessionsServed, Severity, SignedFrames, SocketBufferFound, Source, Stamp,
+    StampClocks, StampError, StampReflection, StampStrangers, Stopped, Stream, Totals, Transactions,
+    TransactionsFound, Tx, TxInterface, UnderLoad, Verdict, Warnings, Witness, Words, Written,
 };
 
 #[doc(inline)]

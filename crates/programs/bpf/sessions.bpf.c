@@ -28,7 +28,6 @@
 #define MILLISECOND 1000000ULL
 
 const volatile __be16 own_mac[3] = {};
-const volatile __be16 next_mac[3] = {};
 /* Clients have the addresses from `first_address` on, in the machine's byte order, and the ports from `first_port` on. */
 const volatile __u32 first_address = 0;
 const volatile __u32 addresses = 1;
@@ -201,12 +200,11 @@ static __always_inline int reset(struct work *work, struct segment *segment, boo
 }
 
 /* The segment that goes from the slot's tuple to the server. */
-static __always_inline void address(__u32 number, struct segment *segment)
+static __always_inline void address(const struct work *work, __u32 number, struct segment *segment)
 {
-	for (int i = 0; i < 3; i++) {
-		segment->destination_mac[i] = next_mac[i];
+	for (int i = 0; i < 3; i++)
 		segment->source_mac[i] = own_mac[i];
-	}
+	__builtin_memcpy(segment->destination_mac, &work->control->next_mac, sizeof(segment->destination_mac));
 	segment->source = bpf_htonl(first_address + number % addresses);
 	segment->ports.source = bpf_htons(first_port + number / addresses);
 	segment->destination = server;
@@ -223,7 +221,7 @@ static __always_inline int listed(struct work *work, __u32 task)
 
 	if (state < SESSION_SYN_SENT || state > SESSION_LAST_ACK)
 		return XDP_DROP;
-	address(work->number, &segment);
+	address(work, work->number, &segment);
 	segment.sequence = initial(work) + (state == SESSION_SYN_SENT ? 0 : 1 + slot->sent);
 	segment.acknowledged = slot->next;
 	if (task != TASK_AGAIN) {
@@ -271,7 +269,7 @@ static __always_inline int deferred(struct work *work)
 
 	if ((work->word & WORD_STATE) != SESSION_REQUESTED)
 		return XDP_DROP;
-	address(work->number, &segment);
+	address(work, work->number, &segment);
 	segment.sequence = initial(work) + 1;
 	segment.acknowledged = work->slot->next;
 	return sent(work, ask(work, &segment), false);
@@ -332,7 +330,7 @@ static __always_inline int open(struct work *work)
 	__sync_lock_test_and_set(&slot->word, (__u64)sequence << WORD_INITIAL_SHIFT | SESSION_SYN_SENT);
 	is_opened(control, ns);
 	work->counts->opened++;
-	address(work->number, &segment);
+	address(work, work->number, &segment);
 	segment.sequence = sequence;
 	segment.flags = TCP_SYN;
 	return bare(work, &segment, false);

@@ -20,8 +20,6 @@ use xdp::way::Way;
 pub struct Options {
     /// All that is sent goes there.
     pub server: SocketAddrV4,
-    /// The Ethernet address of the next hop to it.
-    pub next_hop: [u8; 6],
     /// The interface's own Ethernet address.
     pub own: [u8; 6],
     /// The interface's own address, for which the host itself answers ARP.
@@ -49,6 +47,8 @@ pub struct Options {
 /// How many connections are opened, and when.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Load {
+    /// The Ethernet address of the next hop to the server. It is found out when answers can arrive already.
+    pub next_hop: [u8; 6],
     /// Connections a second, open loop; `None`: as fast as it goes.
     pub rate: Option<u64>,
     /// In all.
@@ -252,6 +252,8 @@ impl<'a> Sender<'a> {
 
     fn begin(&mut self) {
         self.ran.started_ns = clock();
+        let [a, b, c, d, e, f] = self.load.next_hop;
+        self.put(control::NEXT_MAC, u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]));
         self.put(control::IN_FLIGHT, self.load.in_flight.unwrap_or(0));
         if let Some(rate) = self.load.rate.filter(|rate| *rate > 0) {
             self.put(control::GAP_NS, 1_000_000_000 / rate);

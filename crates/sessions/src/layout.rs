@@ -172,6 +172,7 @@ pub mod control {
     pub const LISTED_AT: usize = offset_of!(session_control, listed_at);
     pub const LISTED_COUNT: usize = offset_of!(session_control, listed_count);
     pub const DEFERRED_AT: usize = offset_of!(session_control, deferred_at);
+    pub const NEXT_MAC: usize = offset_of!(session_control, next_mac);
     pub const ENDED: usize = offset_of!(session_control, ended);
     pub const DEFERRED_END: usize = offset_of!(session_control, deferred_end);
     pub const LISTED: usize = offset_of!(session_control, listed);

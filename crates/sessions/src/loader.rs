@@ -61,7 +61,6 @@ pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClie
     let mut open = programs::sessions::SessionsSkelBuilder::default().open(&mut storage).map_err(failed)?;
     let constants = open.maps.rodata_data.as_deref_mut().ok_or_else(|| no_constants(CLIENTS))?;
     constants.own_mac = mac(options.own);
-    constants.next_mac = mac(options.next_hop);
     constants.first_address = u32::from(options.first_address);
     constants.addresses = options.addresses.max(1);
     constants.first_port = options.first_port.into();

@@ -31,7 +31,6 @@ fn serve(lab: &Lab, body: usize) -> Server {
 fn options(lab: &Lab) -> Options {
     Options {
         server: SocketAddrV4::new(lab.receiver.address, 80),
-        next_hop: lab.receiver.mac,
         own: lab.sender.mac,
         host: lab.sender.address,
         first_address: lab.sender.address,
@@ -53,7 +52,8 @@ fn run(lab: &Lab, options: Options, load: &Load, stop: &AtomicBool) -> (Ran, Cou
         let link = Interface::by_name(host.interface).expect("an interface");
         let target = Target { name: host.interface.to_owned(), index: link.index, mtu: link.mtu };
         let way = xdp::way::find(&target, link.kind.as_deref(), 1, 1).expect("a way");
-        let ran = clients.run(&way, load, stop).expect("a run");
+        let load = Load { next_hop: lab.receiver.mac, ..*load };
+        let ran = clients.run(&way, &load, stop).expect("a run");
         let times = clients.times();
         let counts = clients.counts();
         assert_eq!(times[0].count(), counts.established);

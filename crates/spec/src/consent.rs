@@ -51,9 +51,7 @@ pub enum NotGiven {
     #[error("it would connect or send to {0}, which is not done because a file says so")]
     Address(String),
     /// A target of a clone.
-    #[error(
-        "it would send what clients say to {0}, a public address, which is not done because a file says so"
-    )]
+    #[error("it would send to {0}, a public address, which is not done because a file says so")]
     PublicTarget(String),
     /// A prefix that a clone's copies come from.
     #[error(

@@ -34,6 +34,7 @@ mod probe;
 pub mod reach;
 #[cfg(test)]
 mod rules;
+mod sessions;
 pub mod setting;
 mod stamp;
 mod transmit;
@@ -66,6 +67,7 @@ pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
+pub use sessions::{Pool, Sessions, SessionsServer};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps, Through,
 };
@@ -101,6 +103,10 @@ kinds! { ($)
     "endpoint-server" EndpointServer,
     /// The smallest socket buffer, or the highest rate of transactions, between two endpoints.
     "endpoint-search" EndpointSearch,
+    /// TCP connections by the million, made in the kernel.
+    "sessions" Sessions,
+    /// A server of TCP connections that keeps no state, in the kernel.
+    "sessions-server" SessionsServer,
     /// One load, and whether the device keeps to a goal.
     "trial" Trial,
     /// What the device can do.

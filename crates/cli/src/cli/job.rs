@@ -1,7 +1,7 @@
 //! From what was typed to a job: the one place that knows both.
 
 use super::{Output, Replay, Send};
-use super::{clone::Clone, declared::Declared, endpoint::Endpoint, search::Trial};
+use super::{clone::Clone, declared::Declared, endpoint::Endpoint, search::Trial, sessions::Sessions};
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -30,6 +30,8 @@ pub enum Typed {
     Clone(Box<Clone>),
     /// Test between two hosts over their own TCP and UDP: streams, transactions, latency under load.
     Endpoint(Box<Endpoint>),
+    /// Open TCP connections by the million through a device, without the host's TCP: rates, states, retransmissions, latency.
+    Sessions(Box<Sessions>),
     /// Try a device with one load: send it, measure what comes back, say whether it passed.
     Trial(Box<Trial>),
 }
@@ -88,6 +90,7 @@ impl Typed {
             Typed::Collect(args) => args.job(),
             Typed::Clone(args) => args.declared.job(),
             Typed::Endpoint(args) => args.job(),
+            Typed::Sessions(args) => args.job(),
             Typed::Trial(args) => (args.asked.0.into(), args.output),
         }
     }

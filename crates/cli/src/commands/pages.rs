@@ -51,6 +51,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("report"),
     page!("scenarios"),
     page!("screen"),
+    page!("sessions"),
     page!("synth"),
     page!("why-lost"),
     page!("trend"),

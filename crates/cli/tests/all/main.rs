@@ -70,6 +70,7 @@ mod search_between;
 mod search_flows;
 mod search_forms;
 mod serve;
+mod sessions;
 mod sinks;
 mod stamp_reflector;
 mod stamps;

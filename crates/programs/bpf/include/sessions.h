@@ -67,7 +67,7 @@ struct session_control {
 	__u64 listed_at;
 	__u64 listed_count;
 	__u64 deferred_at;
-	__u64 apart[1];
+	__u64 next_mac; /* of the next hop: its six bytes as they lie in memory */
 	/* Written on every CPU. */
 	__u64 ended;
 	__u64 deferred_end;

@@ -44,6 +44,7 @@ pub use crate::data::sections::received::{Loss, Rx, RxInterface};
 pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
+pub use crate::data::sections::sessions::{Sessions, SessionsServed};
 pub use crate::data::sections::stamp::{Stamp, StampClocks, StampError, StampStrangers};
 pub use crate::data::sections::streams::Stream;
 pub use crate::data::sections::totals::{L1_OVERHEAD_BYTES, Totals};
@@ -193,6 +194,12 @@ pub struct Achieved {
     /// What came of a session of STAMP (`netdyno endpoint stamp`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
+    /// What became of TCP connections that were made without the host's TCP (`netdyno sessions`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Sessions>,
+    /// What was answered without the host's TCP (`netdyno sessions serve`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_served: Option<SessionsServed>,
     /// What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_search: Option<EndpointSearch>,

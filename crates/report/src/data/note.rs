@@ -255,6 +255,10 @@ pub enum Code {
     AnswerDiffers,
     /// A server did not close its side.
     ServerLeftOpen,
+    /// TCP connections did not finish.
+    SessionsFailed,
+    /// Frames of TCP connections were not sent as they should have been.
+    SessionsUnsent,
     // Of flow probes and collectors.
     /// Frames were not counted for a flow, because the probe was slower.
     FramesUnmetered,

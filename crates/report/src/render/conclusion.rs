@@ -59,6 +59,12 @@ pub fn sentence(report: &Report) -> String {
     if let Some(search) = &result.endpoint_search {
         return search.sentence() + ".";
     }
+    if let Some(sessions) = &result.sessions {
+        return sessions.sentence() + ".";
+    }
+    if let Some(served) = &result.sessions_served {
+        return served.sentence() + ".";
+    }
     if let Some(served) = &result.served {
         return served.sentence() + ".";
     }

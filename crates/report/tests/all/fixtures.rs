@@ -155,6 +155,8 @@ pub fn lossy_replay() -> Report {
         cloned: None,
         endpoint: None,
         stamp: None,
+        sessions: None,
+        sessions_served: None,
         endpoint_search: None,
         served: None,
         passages: Vec::new(),

@@ -114,6 +114,20 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         )],
     ),
     (
+        "sessions",
+        &[
+            example(
+                "10,000 new connections a second to a server, for five seconds",
+                "sudo netdyno sessions --on eth1 --to 10.0.0.2:80 --rate 10kcps --duration 5s",
+            ),
+            example(
+                "From 254 addresses, as fast as it goes",
+                "sudo netdyno sessions --on eth1 --to 10.0.0.2:80 \\\n    --clients 10.1.0.0/24 --count 1m",
+            ),
+        ],
+    ),
+    ("sessions serve", &[example("The far end, until Ctrl-C", "sudo netdyno sessions serve --on eth1")]),
+    (
         "plugin",
         &[
             example("What there is, and what one takes", "netdyno plugin list; netdyno plugin info gtpu"),

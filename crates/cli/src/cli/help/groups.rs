@@ -44,6 +44,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
         "Hosts, servers and flows",
         &[
             ("endpoint", "TCP and UDP between two hosts: streams, transactions"),
+            ("sessions", "TCP connections by the million, without the host's TCP"),
             ("clone", "copy live TCP sessions onto a test server"),
             ("probe", "meter flows and export NetFlow v5, v9 or IPFIX"),
             ("collect", "receive flow records, check what is missing, write them"),
@@ -119,6 +120,7 @@ const SEE: &[(&str, &str, &str)] = &[
     ("bridge", "bridging", "impair edit"),
     ("impair", "impair", "bridge lab"),
     ("endpoint", "endpoint from-iperf3 from-netperf", "counters search iperf3 netperf"),
+    ("sessions", "sessions", "endpoint send reflect"),
     ("clone", "clone from-tcpcopy from-goreplay", "live"),
     ("probe", "flows from-nprobe from-softflowd", "collect search"),
     ("collect", "flows", "probe"),

@@ -25,7 +25,7 @@ pub(crate) mod key;
 mod link;
 mod listen;
 mod outcome;
-mod safety;
+pub(super) mod safety;
 mod tunnel;
 mod worker;
 

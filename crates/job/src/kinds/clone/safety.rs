@@ -201,7 +201,7 @@ fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
 }
 
 /// Of addresses that nobody in the Internet has: RFC 1918, 6598, 4193, 2544, loopback, link-local and documentation.
-fn is_private(address: IpAddr) -> bool {
+pub(crate) fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();

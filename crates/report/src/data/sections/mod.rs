@@ -28,6 +28,7 @@ pub mod reflection;
 pub mod requested;
 pub mod search;
 pub mod sent;
+pub mod sessions;
 pub mod stamp;
 pub mod streams;
 pub mod totals;
@@ -37,8 +38,19 @@ use crate::data::figure::{Figure, Measured};
 use crate::data::model::Report;
 
 /// Jobs whose results are of frames; those of a search are of its trials.
-const FRAMES: &[&str] =
-    &["send", "replay", "measure", "reflect", "bridge", "impair", "probe", "live", "trial"];
+const FRAMES: &[&str] = &[
+    "send",
+    "replay",
+    "measure",
+    "reflect",
+    "bridge",
+    "impair",
+    "probe",
+    "live",
+    "trial",
+    "sessions",
+    "sessions-server",
+];
 
 /// A part with figures.
 struct Part {
@@ -51,7 +63,7 @@ struct Part {
 }
 
 /// All parts with figures, in the order of figures.csv.
-static PARTS: [Part; 12] = [
+static PARTS: [Part; 13] = [
     Part { declared: sent::DECLARED, kinds: FRAMES, figures: sent::figures },
     Part { declared: received::DECLARED, kinds: FRAMES, figures: received::figures },
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
@@ -78,6 +90,7 @@ static PARTS: [Part; 12] = [
         kinds: &["endpoint-search"],
         figures: endpoint_search::figures,
     },
+    Part { declared: sessions::DECLARED, kinds: &["sessions"], figures: sessions::figures },
     Part { declared: pacing::DECLARED, kinds: FRAMES, figures: pacing::figures },
     Part { declared: search::DECLARED, kinds: &["search", "trial"], figures: search::figures },
 ];

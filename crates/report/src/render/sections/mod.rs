@@ -23,6 +23,7 @@ mod received;
 mod reflection;
 pub(crate) mod requested;
 mod sent;
+mod sessions;
 mod stamp;
 mod streams;
 pub(crate) mod totals;
@@ -83,6 +84,7 @@ pub(crate) const ALL: [&dyn Section; 22] = [
     &endpoint::Tested,
     &stamp::OfStamp,
     &endpoint_search::Searched,
+    &sessions::OfSessions,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

@@ -1,0 +1,282 @@
+//! `netdyno sessions` and its server: against each other, against nginx and curl, through a router that translates and loses.
+
+use crate::common::*;
+use serde_json::Value;
+
+/// Two hosts with addresses; GRO, so that what XDP sends reaches a host without a program.
+fn hosts() -> Net {
+    let net = Net::with(&::lab::Options { addresses: true, gro: true, ..Default::default() });
+    net.run_there("ip link set lo up").ok();
+    net
+}
+
+fn serving(net: &Net, options: &str) -> Running {
+    let mut server = net.start_there(format!("netdyno sessions serve --on rx0 --json {options}"));
+    server.until_it_says("serving ");
+    server
+}
+
+/// Ends it and gives its result.
+fn interrupted(server: Running) -> Value {
+    server.signal("INT");
+    server.wait().ok().json()
+}
+
+fn sessions(report: &Value) -> &Value {
+    &report["result"]["sessions"]
+}
+
+fn count(report: &Value, name: &str) -> u64 {
+    number(&sessions(report)[name])
+}
+
+/// Every connection is counted in one end.
+fn adds_up(report: &Value) {
+    let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(report, name));
+    assert_eq!(opened, finished + failed, "{}", sessions(report));
+    let kinds = ["reset", "timed_out", "unanswered", "abandoned"].map(|name| count(report, name));
+    assert_eq!(failed, kinds.iter().sum::<u64>(), "{}", sessions(report));
+    let sent_again =
+        ["syns", "requests", "acks", "fins"].map(|name| count(report, &format!("retransmitted_{name}")));
+    assert_eq!(count(report, "retransmitted"), sent_again.iter().sum::<u64>(), "{}", sessions(report));
+}
+
+#[test]
+fn both_ends_tell_the_same_of_every_connection() {
+    let net = hosts();
+    let server = serving(&net, "");
+    let line = "netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 10kcps --duration 500ms --rto 2s --json";
+    let report = net.run(line).ok().json();
+    adds_up(&report);
+    let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(&report, name));
+    assert_eq!([opened, finished, failed], [5000, 5000, 0]);
+    assert_eq!(number(&sessions(&report)["handshake_ns"]["count"]), 5000);
+    assert_eq!(number(&sessions(&report)["answer_ns"]["count"]), 5000);
+    let served = interrupted(server);
+    let there = &served["result"]["sessions_served"];
+    assert_eq!(["syns", "requests", "finished"].map(|name| number(&there[name])), [5000; 3]);
+    assert_eq!(there["answer_bytes"], sessions(&report)["answer_bytes"]);
+    let ends = [(&report, "tx", &served, "rx"), (&served, "tx", &report, "rx")];
+    for (from, out, to, into) in ends {
+        for what in ["frames", "bytes"] {
+            assert_eq!(from["result"][out][what], to["result"][into][what], "{out} {what}");
+        }
+    }
+    assert_eq!(number(&report["result"]["tx"]["frames"]), 15_000);
+    assert_eq!(report["result"]["tx"]["interface_counters"][0]["missing_frames"], 0);
+    assert_eq!(report["command"], "sessions");
+}
+
+#[test]
+fn clients_and_server_of_addresses_that_nobody_has_are_found_by_arp() {
+    let net = Net::with(&::lab::Options { addresses: false, ..Default::default() });
+    net.run("ip addr add 198.18.0.1/24 dev tx0").ok();
+    net.run("ip route add 203.0.113.0/24 dev tx0").ok();
+    let server = serving(&net, "--listen 203.0.113.7:8080");
+    let line =
+        "netdyno sessions --on tx0 --to 203.0.113.7:8080 --clients 10.77.0.0/28 --count 300 --rto 2s --json";
+    let report = net.run(line).ok().json();
+    adds_up(&report);
+    assert_eq!([count(&report, "finished"), count(&report, "client_addresses")], [300, 14]);
+    let served = interrupted(server);
+    assert!(number(&served["result"]["sessions_served"]["arp_replies"]) >= 1);
+}
+
+/// nginx on the receiving host, with an answer of so many bytes.
+fn nginx(net: &Net, listen: &str, bytes: usize) -> Running {
+    let dir = net.dir.path().display();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|name| format!("{name}_temp_path {dir}/{name}; "))
+        .collect();
+    let config = format!(
+        "user root; daemon off; master_process off; pid {dir}/nginx.pid; error_log {dir}/error.log; events {{}}
+         http {{ access_log {dir}/access.log; {temporary} server {{ listen {listen}:80; root {dir}; }} }}"
+    );
+    std::fs::write(net.file("nginx.conf"), config).expect("a written file");
+    std::fs::write(net.file("page.txt"), vec![b'n'; bytes]).expect("a written file");
+    let nginx = net.start_there(format!("nginx -c {dir}/nginx.conf"));
+    eventually("nginx listens", || net.run_there(format!("curl -s http://{listen}/page.txt")).status == 0);
+    std::fs::write(net.file("access.log"), "").expect("an empty log");
+    nginx
+}
+
+#[test]
+fn nginx_answers_every_request_with_every_byte() {
+    for size in [11, 30_000] {
+        let net = hosts();
+        let _nginx = nginx(&net, "198.18.0.2", size);
+        let line = "netdyno sessions --on tx0 --to 198.18.0.2 --path /page.txt --count 400 --in-flight 20 --rto 2s --json";
+        let report = net.run(line).ok().json();
+        adds_up(&report);
+        assert_eq!([count(&report, "finished"), count(&report, "failed")], [400, 0]);
+        // As many bytes as a client of this host's own gets.
+        let head =
+            net.run_there("curl -s -i -H Connection:close http://198.18.0.2/page.txt").ok().stdout.len();
+        assert!(head > size);
+        assert_eq!(count(&report, "answer_bytes"), 400 * head as u64);
+        let log = std::fs::read_to_string(net.file("access.log")).expect("a log");
+        let ours = log.lines().filter(|line| line.contains("198.18.0.1") && line.contains("\" 200 ")).count();
+        assert_eq!(ours, 400, "{log}");
+    }
+}
+
+#[test]
+fn curl_gets_the_whole_answer_of_the_server_without_state() {
+    let net = hosts();
+    for size in [0, 1, 100, 200] {
+        let server = serving(&net, &format!("--response-size {size}"));
+        for _ in 0..5 {
+            let page = net.run("curl -s --max-time 10 http://198.18.0.2/").ok();
+            assert_eq!(page.stdout, "netdyno\n".repeat(30)[..size]);
+        }
+        let served = interrupted(server);
+        let there = &served["result"]["sessions_served"];
+        assert_eq!(number(&there["bad_cookies"]) + number(&there["without_room"]), 0, "{there}");
+        assert!(number(&there["finished"]) >= 5, "{there}");
+    }
+}
+
+#[test]
+fn a_closed_port_and_a_silent_host_are_counted_and_are_short() {
+    let net = hosts();
+    let line = "netdyno sessions --on tx0 --to 198.18.0.2:81 --count 50 --json";
+    let report = net.run(line).with(1).json();
+    adds_up(&report);
+    assert_eq!([count(&report, "opened"), count(&report, "reset")], [50, 50]);
+    let rules = "nft add table inet t; nft add chain inet t in { type filter hook input priority 0; }; nft add rule inet t in tcp dport 82 counter drop";
+    std::fs::write(net.file("drop.nft"), rules.replace("nft ", "").replace("; add", "\nadd")).expect("rules");
+    net.run_there(format!("nft -f {}", net.file("drop.nft"))).ok();
+    let line = "netdyno sessions --on tx0 --to 198.18.0.2:82 --count 50 --timeout 500ms --rto 100ms --json";
+    let ran = net.run(line).with(1).says(&["50 of 50 connections did not finish: 50 timed out"]);
+    let report = ran.json();
+    adds_up(&report);
+    assert_eq!([count(&report, "timed_out"), count(&report, "resets_sent")], [50, 50]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_leaves() {
+    let net = hosts();
+    let refused = |line: &str, words: &[&str]| {
+        net.run(format!("netdyno sessions {line}")).refused(words);
+    };
+    refused("--on tx0 --to 198.18.0.1:80 --count 1", &["address of this host"]);
+    refused("--on tx0 --to 8.8.8.8:80 --count 1", &["public address", "--allow-public-target"]);
+    refused("--on tx0 --to 198.18.0.2:80 --rate 5mbps", &["--rate", "connections per second"]);
+    refused("--on tx0 --to 198.18.0.2:80 --clients 198.18.0.0/24", &["--clients", "server's address"]);
+    refused("--on tx0 --to [2001:db8::2]:80", &["--to", "IPv4"]);
+    refused("--on tx0 --to 198.18.0.2:80 --in-flight 90000", &["--in-flight", "tuples"]);
+    refused("--on nothing --to 198.18.0.2:80", &["nothing"]);
+}
+
+#[test]
+fn an_interrupt_ends_in_order_and_a_kill_leaves_nothing() {
+    let net = hosts();
+    let server = serving(&net, "");
+    let mut clients = net.start("netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 5kcps --json");
+    clients.until_it_says("opening connections");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    clients.signal("INT");
+    // Without an end of its own it was not cut short.
+    let report = clients.wait().ok().json();
+    adds_up(&report);
+    assert!(count(&report, "opened") > 0);
+
+    let mut clients = net.start("netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 5kcps");
+    clients.until_it_says("opening connections");
+    clients.signal("KILL");
+    server.signal("KILL");
+    clients.wait();
+    server.wait();
+    eventually("no program is left", || {
+        let links = [net.run("ip -j -d link show tx0"), net.run_there("ip -j -d link show rx0")];
+        links.into_iter().all(|ran| ran.ok().json()[0]["xdp"].is_null())
+    });
+}
+
+/// Two hosts with a router between them, whose forwarding these rules see; the server is at 198.19.0.2.
+fn through_a_router(rules: &str) -> Net {
+    let device = ::lab::Device { kind: ::lab::Kind::Router, bottleneck: None, loss: None };
+    let net = Net::with(&::lab::Options { device: Some(device), gro: true, ..Default::default() });
+    std::fs::write(net.file("router.nft"), rules).expect("rules");
+    at_router(&net, &format!("nft -f {}", net.file("router.nft"))).ok();
+    net
+}
+
+fn at_router(net: &Net, line: &str) -> Ran {
+    let [near, _] = net.lab.device.as_ref().expect("a device");
+    start(inside(&near.namespace, line)).wait()
+}
+
+/// Address translation, random ports, and one frame of a hundred lost each way.
+const TRANSLATES_AND_LOSES: &str = "table ip t {
+ chain a { type filter hook forward priority 10; policy accept;
+  ct state invalid counter
+  numgen random mod 100 == 0 counter drop
+ }
+ chain post { type nat hook postrouting priority 100; policy accept;
+  ip daddr 198.19.0.2 masquerade random,fully-random
+ }
+}
+";
+
+/// Packets of the rule that drops.
+fn dropped(net: &Net) -> u64 {
+    let listed = at_router(net, "nft -j list chain ip t a").ok().json();
+    let rules = listed["nftables"].as_array().expect("a list").iter();
+    let drops = |rule: &&Value| {
+        rule["rule"]["expr"].as_array().is_some_and(|parts| {
+            parts.iter().any(|part| part.as_object().is_some_and(|part| part.contains_key("drop")))
+        })
+    };
+    let rule = rules.filter(drops).next().expect("the rule");
+    let parts = rule["rule"]["expr"].as_array().into_iter().flatten();
+    parts.filter_map(|part| part["counter"]["packets"].as_u64()).next().expect("a counter")
+}
+
+#[test]
+fn all_connections_finish_through_nat_and_loss_and_each_lost_frame_is_one_sent_again() {
+    let net = through_a_router(TRANSLATES_AND_LOSES);
+    let server = serving(&net, "");
+    let line = "netdyno sessions --on tx0 --to 198.19.0.2:80 --rate 2kcps --count 4000 --rto 500ms --timeout 1m --json";
+    let report = net.run(line).ok().json();
+    adds_up(&report);
+    assert_eq!([count(&report, "finished"), count(&report, "failed")], [4000, 0]);
+    let (lost, again) = (dropped(&net), count(&report, "retransmitted"));
+    assert!(lost > 100, "{lost} lost");
+    // What was sent again although nothing was lost, because the machine was held up, comes twice.
+    let twice = count(&report, "duplicates") + count(&report, "unexpected");
+    assert!(
+        (lost..=lost + twice).contains(&again),
+        "{lost} lost, {again} sent again, {twice} twice: {}",
+        sessions(&report)
+    );
+    let served = interrupted(server);
+    assert_eq!(number(&served["result"]["sessions_served"]["bad_cookies"]), 0);
+}
+
+#[test]
+fn tshark_finds_no_fault_in_what_either_end_sends() {
+    let net = through_a_router("table ip t {\n}\n");
+    let server = serving(&net, "--response-size 4000");
+    let file = net.file("both.pcap");
+    let [near, _] = net.lab.device.as_ref().expect("a device");
+    let dump = format!("tcpdump -Z root -n -U -B 32768 -i {} -w {file} tcp", near.interface);
+    let mut tcpdump = start(inside(&near.namespace, &dump));
+    tcpdump.until_it_says("listening on");
+    let line = "netdyno sessions --on tx0 --to 198.19.0.2:80 --rate 1kcps --count 500 --rto 2s --json";
+    let report = net.run(line).ok().json();
+    let frames_sent = number(&report["result"]["tx"]["frames"]) + number(&report["result"]["rx"]["frames"]);
+    eventually("all frames are captured", || frames(&file).len() as u64 >= frames_sent);
+    tcpdump.signal("INT");
+    tcpdump.wait().ok();
+    interrupted(server);
+    assert_eq!(frames(&file).len() as u64, frames_sent);
+    assert_eq!(tshark_complaints(&file), "");
+    // As tshark follows connections: nothing lost, out of order, sent again or beyond the window.
+    let odd = "tcp.analysis.lost_segment || tcp.analysis.retransmission || tcp.analysis.out_of_order || \
+               tcp.analysis.ack_lost_segment || tcp.analysis.window_full || tcp.flags.reset == 1";
+    let mut tshark = command("tshark -n -r");
+    tshark.args([&file, "-Y", odd]);
+    assert_eq!(start(tshark).wait().ok().stdout, "");
+}

@@ -1,0 +1,230 @@
+//! `netdyno sessions`: TCP connections that the kernel's XDP makes, and a server of the same kind ([`server`]).
+
+mod outcome;
+mod server;
+
+use super::Run;
+use super::clone::safety::is_private;
+use super::{passive, shared};
+use crate::carrier::{self, Ends};
+use crate::panel::Names;
+use crate::place::Place;
+use crate::run::counters::Leaving;
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result, bail};
+use report::{Code, Report};
+use sessions::{Clients, Counts, Load, Options, Ran, SessionsError, request};
+use snapshot::{Connections, Count, Snapshot, Title};
+use spec::{Pool, Sessions};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use xdp::way::{Way, find_until};
+
+/// The port of a server of which none is said.
+const HTTP: u16 = 80;
+/// Ports of clients: from here to the last. Those below may be of services.
+const FIRST_PORT: u16 = 16_384;
+const PORTS: u32 = 65_536 - FIRST_PORT as u32;
+/// Slots that there are at least, if there are tuples for them, and at most: 32 MB, 512 MB.
+const USUAL_SLOTS: u64 = 1 << 20;
+const MOST_SLOTS: u64 = 1 << 24;
+/// Connections that are open at once without a rate: a veth has room for 256 frames.
+const IN_FLIGHT: u64 = 100;
+const TIMEOUT: Duration = Duration::from_secs(10);
+const RETRANSMIT_AFTER: Duration = Duration::from_millis(200);
+/// Headers of IPv4 and TCP, and the longest payload of a segment.
+const HEADERS: u32 = 40;
+const MOST_PAYLOAD: u32 = 1460;
+
+impl Run for Sessions {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Sessions, session: &Session) -> Result<Report> {
+    let place = Place::find(&args.on)?;
+    place.guard(&session.consent.yes_disrupt)?;
+    shared::measurable(&place)?;
+    let plan = Plan::of(args, &place)?;
+    session.stop_in_order();
+    let (count, duration) = (args.count.as_deref().copied(), args.duration.as_deref().copied());
+    let mut ends = Ends::none();
+    ends.needed(&place, "sessions")?;
+    let name = &place.interface.name;
+    let clients = place.run_in(|| Clients::attach(name, plan.options.clone()))?;
+    let clients = clients.with_context(|| format!("opening connections on {}", place.spec))?;
+    let mut report = passive::report("sessions", &place, (count, duration));
+    let following = ends.wait(session, &mut report)?;
+    let way = way(&place, &session.stop)?;
+    let load = Load { next_hop: plan.next_hop(args, &place)?, ..plan.load };
+    report.environment.engine = Some(outcome::choice(clients.is_native(), clients.reason(), &way));
+
+    session.meet()?;
+    let (server, from) = (plan.options.server, plan.from());
+    session.say(
+        Code::Begun,
+        format!("opening connections to {server} from {from} on {}; Ctrl-C ends and reports", place.spec),
+    );
+    session.warn(&report.warnings);
+    let title =
+        Title { tx: Some(place.spec.clone()), rx: Some(server.to_string()), ..passive::title("sessions") };
+    let one = std::slice::from_ref(&place);
+    let mut panel = passive::panel(session, title, &report, one, Names::unknown(0))?;
+    let mut leaving = Leaving::begin(&place)?;
+    let over = AtomicBool::new(false);
+    let (ran, watched) = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let ran = clients.run(&way, &load, &session.stop);
+            over.store(true, Relaxed);
+            ran
+        });
+        let watched = session.watch(&mut panel, None, |_| look(&clients, &over));
+        (sending.join(), watched)
+    });
+    session.board.end();
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    let (counts, times) = (clients.counts(), clients.times());
+    drop(clients);
+    let ran = match ran {
+        Ok(Ok(ran)) => ran,
+        Ok(Err(SessionsError::Gone(_))) => {
+            report.result.verdict.fail(Code::InterfaceGone, place.why_ended("the clients"));
+            Ran::default()
+        }
+        Ok(Err(error)) => {
+            report.result.verdict.fail(Code::SenderFailed, error.to_string());
+            Ran::default()
+        }
+        Err(_) => bail!("the thread that opens connections ended by a defect"),
+    };
+    report.intervals = watched.samples.intervals().map(outcome::interval).collect();
+    outcome::fill(&mut report, &plan, (&counts, &ran), &times);
+    outcome::judge(&mut report, &plan, (&counts, &ran), count.is_some() || duration.is_some());
+    outcome::compare(&mut report, &place, &counts, &mut leaving);
+    Ok(report)
+}
+
+/// Who connects where, and how often.
+struct Plan {
+    options: Options,
+    load: Load,
+    /// This host's address there, if it has one.
+    host: Option<Ipv4Addr>,
+}
+
+impl Plan {
+    fn of(args: &Sessions, place: &Place) -> Result<Plan> {
+        let IpAddr::V4(to) = args.to.address else { bail!("`.to` {}: IPv6 is not supported yet", args.to) };
+        if !args.public_target && !is_private(to.into()) {
+            bail!(
+                "`.to` {to} is a public address: connections are not opened to it, unless `.public_target` says so"
+            );
+        }
+        let own = place.run_in(port::local::addresses)??;
+        if own.contains(&to.into()) {
+            bail!("`.to` {to} is an address of this host: name a server behind {}", place.spec);
+        }
+        let name = &place.interface.name;
+        let host = match place.run_in(|| port::resolve::source(name, to.into()))? {
+            Ok(Some(IpAddr::V4(host))) => Some(host),
+            Ok(_) | Err(_) => None,
+        };
+        let pool = match (args.pool(), host) {
+            (Some(pool), _) => pool,
+            (None, Some(host)) => Pool { first: host, count: 1 },
+            (None, None) => bail!(
+                "{} has no address to reach {to} from: give addresses with `.clients`, or set one with `ip addr add`",
+                place.spec
+            ),
+        };
+        let rate = args.connections_per_second();
+        let in_flight = args.in_flight.or((rate.is_none()).then_some(IN_FLIGHT));
+        let tuples = u64::from(pool.count) * u64::from(PORTS);
+        let slots = tuples.min(USUAL_SLOTS.max(in_flight.unwrap_or(0).saturating_mul(2)).min(MOST_SLOTS));
+        if let Some(in_flight) = in_flight.filter(|in_flight| *in_flight > slots) {
+            bail!(
+                "`.in_flight` {in_flight}: there are {slots} tuples for connections; give more addresses with `.clients` \
+                 (up to 16777216 tuples)"
+            );
+        }
+        let server = SocketAddrV4::new(to, args.to.port.unwrap_or(HTTP));
+        let size = args.request_size.map(|size| size as usize);
+        let request = request(&server.to_string(), args.path.as_deref().unwrap_or("/"), size);
+        let payload = payload(place);
+        if request.len() > usize::from(payload) {
+            bail!("a request of {} bytes does not fit in one segment of {payload} bytes", request.len());
+        }
+        let options = Options {
+            server,
+            own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
+            host: host.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            first_address: pool.first,
+            addresses: pool.count,
+            first_port: FIRST_PORT,
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            request,
+            mss: payload,
+            retransmit_after: args.retransmit_after.as_deref().copied().unwrap_or(RETRANSMIT_AFTER),
+            timeout: args.timeout.as_deref().copied().unwrap_or(TIMEOUT),
+            generic: args.generic,
+        };
+        let (count, duration) = (args.count.as_deref().copied(), args.duration.as_deref().copied());
+        Ok(Plan { options, load: Load { next_hop: [0; 6], rate, count, duration, in_flight }, host })
+    }
+
+    /// The next hop is asked for when answers can arrive: a server in XDP answers by XDP, which a veth without a program does not take.
+    fn next_hop(&self, args: &Sessions, place: &Place) -> Result<[u8; 6]> {
+        if let Some(mac) = args.mac.as_deref() {
+            return Ok(mac.0);
+        }
+        let (name, to) = (&place.interface.name, IpAddr::from(*self.options.server.ip()));
+        let asked = place.run_in(|| port::resolve::neighbour(name, to, self.host.map(IpAddr::from)))?;
+        asked
+            .map_err(|error| anyhow::anyhow!("{}", error.to_string().replace("ether(dst=...)", "`.mac` MAC")))
+    }
+
+    /// The clients' addresses, for a person.
+    fn from(&self) -> String {
+        let (first, count) = (self.options.first_address, self.options.addresses);
+        match count {
+            1 => first.to_string(),
+            _ => format!("{} addresses from {first} on", report::units::count(count.into())),
+        }
+    }
+}
+
+/// The longest payload of a segment there.
+fn payload(place: &Place) -> u16 {
+    u16::try_from(place.interface.mtu.saturating_sub(HEADERS).clamp(1, MOST_PAYLOAD)).unwrap_or(1)
+}
+
+/// How live frames leave there.
+fn way(place: &Place, stop: &AtomicBool) -> Result<Way> {
+    let interface = &place.interface;
+    let find = || find_until(&place.target(), interface.kind.as_deref(), 1, 1, stop, None);
+    place.run_in(find)?.with_context(|| format!("opening connections on {}", place.spec))
+}
+
+/// How it stands.
+fn look(clients: &Clients, over: &AtomicBool) -> Looked<'static, Counts> {
+    let ended = over.load(Relaxed);
+    let now = clients.counts();
+    let snapshot = Snapshot {
+        tx: Some(Count { frames: now.tx_frames, bytes: now.tx_bytes }),
+        rx: Some(Count { frames: now.rx_frames, bytes: now.rx_bytes }),
+        connections: Some(Connections {
+            open: now.opened.saturating_sub(now.ended()),
+            over: now.ended(),
+            broken: now.failed(),
+            retransmitted: now.retransmitted(),
+            heard: now.answer_bytes,
+            ..Connections::default()
+        }),
+        ..Snapshot::default()
+    };
+    Looked::of(now, ended, snapshot)
+}

@@ -1,0 +1,158 @@
+//! `netdyno sessions serve`: the far end, without state.
+
+use super::super::Run;
+use super::super::{passive, shared};
+use super::{HTTP, outcome, payload};
+use crate::carrier::{self, Ends};
+use crate::panel::Names;
+use crate::place::Place;
+use crate::run::counters::Leaving;
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result, bail};
+use report::{Choice, Code, Interval, Report, Rx, SessionsServed, Totals, Tx};
+use sessions::{Served, Server, ServerOptions, answer};
+use snapshot::{Count, Snapshot, Title};
+use spec::SessionsServer;
+use std::net::{IpAddr, SocketAddrV4};
+
+const BODY: u32 = 100;
+
+impl Run for SessionsServer {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &SessionsServer, session: &Session) -> Result<Report> {
+    let duration = args.duration.as_deref().copied();
+    let place = Place::find(&args.on)?;
+    place.guard(&session.consent.yes_disrupt)?;
+    shared::measurable(&place)?;
+    let options = options(args, &place)?;
+    session.stop_in_order();
+    let mut leaving = Leaving::begin(&place)?;
+    let mut ends = Ends::none();
+    ends.optional(&place, "serve")?;
+    let name = &place.interface.name;
+    let server = place.run_in(|| Server::attach(name, &options))?;
+    let server = server.with_context(|| format!("serving on {}", place.spec))?;
+    let mut report = passive::report("sessions serve", &place, (None, duration));
+    let engine = if server.is_native() { "xdp" } else { "xdp-generic" };
+    let reason = server.reason().to_owned();
+    report.environment.engine = Some(Choice { name: engine.to_owned(), reason, ..Choice::default() });
+    let following = ends.wait(session, &mut report)?;
+
+    session.serves();
+    let (listen, by) = (options.listen, server.reason());
+    session.say(Code::Begun, format!("serving {listen} on {} by {by}; Ctrl-C ends and reports", place.spec));
+    session.warn(&report.warnings);
+    let title = Title {
+        engine: Some(engine.to_owned()),
+        tx: Some(place.spec.clone()),
+        rx: Some(place.spec.clone()),
+        ..passive::title("sessions serve")
+    };
+    let one = std::slice::from_ref(&place);
+    let mut panel = passive::panel(session, title, &report, one, Names::unknown(0))?;
+    let watched = session.watch(&mut panel, duration, |_| look(&server));
+    session.board.end();
+    let detached = !server.is_attached();
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    let done = server.finish();
+    let span = watched.samples.intervals().last().map_or(0, |[_, (end_ns, _)]| end_ns);
+    fill(&mut report, &done, (listen, engine), span);
+    report.intervals = watched.samples.intervals().map(interval).collect();
+    if detached {
+        report.result.verdict.fall_short(Code::InterfaceGone, place.why_ended("the server"));
+    } else {
+        outcome::against(&mut report, &place, (done.tx_frames, done.tx_bytes), &mut leaving);
+    }
+    watched.judge(&mut report);
+    Ok(report)
+}
+
+fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
+    let index = place.interface.index;
+    let owners = place.run_in(port::local::owners)??;
+    let own = |(owner, address): &(u32, IpAddr)| match address {
+        IpAddr::V4(address) if *owner == index => Some(*address),
+        _ => None,
+    };
+    let listen = match args.listen.as_deref() {
+        Some(listen) => match listen.address {
+            IpAddr::V4(address) => SocketAddrV4::new(address, listen.port.unwrap_or(HTTP)),
+            IpAddr::V6(_) => bail!("`.listen`: IPv6 is not supported yet"),
+        },
+        None => match owners.iter().find_map(own) {
+            Some(address) => SocketAddrV4::new(address, HTTP),
+            None => bail!("{} has no IPv4 address: say which one to serve with `.listen`", place.spec),
+        },
+    };
+    let answers_arp = !owners.iter().any(|(_, address)| *address == IpAddr::V4(*listen.ip()));
+    let seed = shared::draw_seed();
+    Ok(ServerOptions {
+        listen,
+        own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
+        answers_arp,
+        answer: answer(args.response_size.unwrap_or(BODY) as usize),
+        mss: payload(place),
+        key: [seed as u32, (seed >> 32) as u32],
+        generic: args.generic,
+    })
+}
+
+/// How it stands.
+fn look(server: &Server) -> Looked<'static, Served> {
+    let now = server.snapshot();
+    let snapshot = Snapshot {
+        rx: Some(Count { frames: now.rx_frames, bytes: now.rx_bytes }),
+        tx: Some(Count { frames: now.tx_frames, bytes: now.tx_bytes }),
+        ..Snapshot::default()
+    };
+    Looked::of(now, !server.is_attached(), snapshot)
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, Served); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.rx_frames.saturating_sub(before.rx_frames)),
+        rx_bytes: Some(now.rx_bytes.saturating_sub(before.rx_bytes)),
+        tx_frames: Some(now.tx_frames.saturating_sub(before.tx_frames)),
+        tx_bytes: Some(now.tx_bytes.saturating_sub(before.tx_bytes)),
+        ..Interval::default()
+    }
+}
+
+fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &str), span: u64) {
+    report.result.rx =
+        Some(Rx { totals: Totals::over(done.rx_frames, done.rx_bytes, span), ..Rx::default() });
+    report.result.tx = Some(Tx {
+        totals: Totals::over(done.tx_frames, done.tx_bytes, span),
+        engine: engine.to_owned(),
+        ..Tx::default()
+    });
+    report.result.sessions_served = Some(SessionsServed {
+        listen: listen.to_string(),
+        syns: done.syns,
+        requests: done.requests,
+        finished: done.finished,
+        answer_segments: done.segments,
+        resets: done.resets,
+        bad_cookies: done.bad_cookies,
+        unexpected: done.unexpected,
+        malformed: done.malformed,
+        without_room: done.no_room,
+        arp_replies: done.arp_replies,
+        request_bytes: done.request_bytes,
+        answer_bytes: done.answer_bytes,
+    });
+    if done.no_room > 0 {
+        let said = format!(
+            "{} not sent: the frames that asked for them had no room, and the driver gives none; a smaller `.response_size` may fit",
+            report::units::counted(done.no_room, "segment")
+        );
+        report.result.verdict.fall_short(Code::SessionsUnsent, said);
+    }
+}

@@ -1,0 +1,153 @@
+//! TCP connections that were made without the host's TCP (`netdyno sessions`), and those that were served so.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::distribution::Distribution;
+use crate::data::figure::{Measured, figures};
+use crate::data::model::Report;
+
+/// What became of TCP connections. `opened` is the sum of `finished` and `failed`, and `failed` that of `reset`, `timed_out`,
+/// `unanswered` and `abandoned`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sessions {
+    /// Address and port of the server.
+    pub server: String,
+    /// The first address of the clients, and how many there are.
+    pub first_client: String,
+    /// Number of addresses of clients.
+    pub client_addresses: u64,
+    /// Tuples of address and port that were there to be used.
+    pub tuples: u64,
+    /// Connections of which a SYN was sent.
+    pub opened: u64,
+    /// Connections that the server accepted (SYN-ACK).
+    pub established: u64,
+    /// Connections that went to their end: an answer, and a FIN from either side that the other acknowledged.
+    pub finished: u64,
+    /// Connections that did not.
+    pub failed: u64,
+    /// Connections that a RST ended.
+    pub reset: u64,
+    /// Connections that were not over in time.
+    pub timed_out: u64,
+    /// Connections that the server closed without an answer.
+    pub unanswered: u64,
+    /// Connections that were ended by a RST from here, because the run was ended before its time.
+    pub abandoned: u64,
+    /// Segments that were sent again, because nothing came back in time: the sum of the next four.
+    pub retransmitted: u64,
+    /// SYNs that were sent again.
+    pub retransmitted_syns: u64,
+    /// Requests that were sent again.
+    pub retransmitted_requests: u64,
+    /// Acknowledgements that were sent again within an answer that did not go on.
+    pub retransmitted_acks: u64,
+    /// FINs that were sent again.
+    pub retransmitted_fins: u64,
+    /// Segments of the server that came again.
+    pub duplicates: u64,
+    /// Segments of the server that came before their turn.
+    pub out_of_order: u64,
+    /// Segments that no connection in that state expects.
+    pub unexpected: u64,
+    /// Segments whose lengths contradict themselves.
+    pub malformed: u64,
+    /// RSTs that were sent.
+    pub resets_sent: u64,
+    /// Requests that had no room in the frame that asked for them, and left by the next frame of the sending thread.
+    pub deferred_requests: u64,
+    /// Segments that had no room in the frame that asked for them, and were not sent.
+    pub without_room: u64,
+    /// ARP requests for addresses of clients that were answered.
+    pub arp_replies: u64,
+    /// Bytes of answers, with their headers of HTTP.
+    pub answer_bytes: u64,
+    /// New connections a second that were asked for. Left out where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intended_per_second: Option<f64>,
+    /// Time in which connections were opened.
+    pub opening_ns: u64,
+    /// New connections a second in that time.
+    pub opened_per_second: f64,
+    /// Time until all were over.
+    pub duration_ns: u64,
+    /// Connections that were finished, a second of that time.
+    pub finished_per_second: f64,
+    /// Connections that were opened more than a millisecond after they were due.
+    pub late: u64,
+    /// Times that a tuple was passed over because its last connection was not over.
+    pub tuples_in_use: u64,
+    /// CPU time of the thread that sent; frames that arrived on its core are answered in it.
+    pub cpu_ns: u64,
+    /// From the first SYN to the SYN-ACK; a SYN that was lost is part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_ns: Option<Distribution>,
+    /// From the first sending of the request to the end of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_ns: Option<Distribution>,
+}
+
+/// TCP connections that a server without state answered: it knows segments, and not which of them are of one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsServed {
+    /// Address and port that it listened at.
+    pub listen: String,
+    /// SYNs that were answered, those that came again among them.
+    pub syns: u64,
+    /// Requests that were answered, those that came again among them.
+    pub requests: u64,
+    /// FINs of clients that had the whole answer, those that came again among them.
+    pub finished: u64,
+    /// Segments of answers that were sent.
+    pub answer_segments: u64,
+    /// RSTs that came.
+    pub resets: u64,
+    /// Segments that acknowledge what was never said; each was answered by a RST.
+    pub bad_cookies: u64,
+    /// Segments that no client of this server sends.
+    pub unexpected: u64,
+    /// Segments whose lengths contradict themselves.
+    pub malformed: u64,
+    /// Segments that had no room in the frame that asked for them, and were not sent.
+    pub without_room: u64,
+    /// ARP requests for its address that were answered.
+    pub arp_replies: u64,
+    /// Bytes of requests.
+    pub request_bytes: u64,
+    /// Bytes of answers.
+    pub answer_bytes: u64,
+}
+
+figures! {
+    /// TCP connections opened per second.
+    OPENED_RATE = "sessions_opened_per_second", "connections opened a second", PerSecond, Higher;
+    /// TCP connections that failed: reset, timed out, unanswered or abandoned.
+    FAILED = "sessions_failed", "connections failed", Count, Lower;
+    /// Segments of TCP connections that were sent again.
+    RETRANSMITTED = "sessions_retransmitted_segments", "segments retransmitted", Count, Lower;
+    /// Time until half of the TCP connections stood, at most.
+    HANDSHAKE_P50 = "sessions_handshake_p50", "handshake, p50", Ns, Lower;
+    /// Time until 99 % of the TCP connections stood, at most.
+    HANDSHAKE_P99 = "sessions_handshake_p99", "handshake, p99", Ns, Lower;
+    /// Time from a request to the end of its answer that half of the TCP connections had, at most.
+    ANSWER_P50 = "sessions_answer_p50", "answer, p50", Ns, Lower;
+    /// Time from a request to the end of its answer that 99 % of the TCP connections had, at most.
+    ANSWER_P99 = "sessions_answer_p99", "answer, p99", Ns, Lower;
+}
+
+/// Its figures, as far as they are known.
+pub(crate) fn figures(report: &Report) -> Vec<Measured> {
+    let Some(s) = &report.result.sessions else { return Vec::new() };
+    let mut figures = vec![
+        OPENED_RATE.is(s.opened_per_second),
+        FAILED.count(s.failed).of(s.opened),
+        RETRANSMITTED.count(s.retransmitted),
+    ];
+    for (times, p50, p99) in
+        [(&s.handshake_ns, &HANDSHAKE_P50, &HANDSHAKE_P99), (&s.answer_ns, &ANSWER_P50, &ANSWER_P99)]
+    {
+        figures.extend(times.iter().flat_map(|d| [p50.count(d.p50), p99.count(d.p99)]));
+    }
+    figures
+}

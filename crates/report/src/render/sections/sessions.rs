@@ -1,0 +1,139 @@
+//! TCP connections that were made or served without the host's TCP.
+
+use super::{Line, Section};
+use crate::data::distribution::Distribution;
+use crate::data::model::Report;
+use crate::data::sections::sessions::{Sessions, SessionsServed};
+use crate::data::units;
+use crate::render::html::grid::Facts;
+
+impl Sessions {
+    /// What happened, in one sentence without its full stop.
+    pub(crate) fn sentence(&self) -> String {
+        let server = units::printable(&self.server);
+        let opened = units::counted(self.opened, "connection");
+        let mut text = format!(
+            "Opened {opened} to {server} at {}; {} finished",
+            units::event_rate(self.opened_per_second),
+            units::count(self.finished)
+        );
+        text += &match self.failed {
+            0 => ", none failed".to_owned(),
+            failed => format!(", {} failed ({})", units::count(failed), units::percent(self.failed_ratio())),
+        };
+        if let Some(d) = &self.handshake_ns {
+            text += &format!("; handshake p50 {}, p99 {}", units::time(d.p50), units::time(d.p99));
+        }
+        text
+    }
+
+    fn failed_ratio(&self) -> f64 {
+        if self.opened == 0 { 0.0 } else { self.failed as f64 / self.opened as f64 }
+    }
+
+    fn connections(&self) -> Vec<String> {
+        shown([
+            ("opened", self.opened, true),
+            ("finished", self.finished, true),
+            ("failed", self.failed, true),
+            ("reset", self.reset, false),
+            ("timed out", self.timed_out, false),
+            ("closed without an answer", self.unanswered, false),
+            ("abandoned", self.abandoned, false),
+            ("opened late", self.late, false),
+            ("times a tuple was still in use", self.tuples_in_use, false),
+        ])
+    }
+
+    fn segments(&self) -> Vec<String> {
+        shown([
+            ("sent again", self.retransmitted, true),
+            ("of them SYNs", self.retransmitted_syns, false),
+            ("requests", self.retransmitted_requests, false),
+            ("acknowledgements", self.retransmitted_acks, false),
+            ("FINs", self.retransmitted_fins, false),
+            ("duplicates", self.duplicates, false),
+            ("out of order", self.out_of_order, false),
+            ("unexpected", self.unexpected, false),
+            ("malformed", self.malformed, false),
+            ("RSTs sent", self.resets_sent, false),
+            ("requests deferred", self.deferred_requests, false),
+            ("without room", self.without_room, false),
+            ("ARP replies", self.arp_replies, false),
+        ])
+    }
+
+    fn delays(&self) -> impl Iterator<Item = (&'static str, &Distribution)> {
+        let all = [("handshake", &self.handshake_ns), ("answer", &self.answer_ns)];
+        all.into_iter().filter_map(|(name, d)| Some((name, d.as_ref()?)))
+    }
+}
+
+impl SessionsServed {
+    /// What happened, in one sentence without its full stop.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "Answered {} and {} at {}",
+            units::counted(self.syns, "SYN"),
+            units::counted(self.requests, "request"),
+            units::printable(&self.listen)
+        )
+    }
+
+    fn facts(&self) -> Vec<String> {
+        shown([
+            ("SYNs", self.syns, true),
+            ("requests", self.requests, true),
+            ("FINs after the whole answer", self.finished, true),
+            ("RSTs received", self.resets, false),
+            ("acknowledged what was never said", self.bad_cookies, false),
+            ("unexpected", self.unexpected, false),
+            ("malformed", self.malformed, false),
+            ("without room", self.without_room, false),
+            ("ARP replies", self.arp_replies, false),
+        ])
+    }
+}
+
+/// Those that are always of interest, and what else there was.
+fn shown<const N: usize>(all: [(&'static str, u64, bool); N]) -> Vec<String> {
+    let of_interest = all.into_iter().filter(|(_, count, always)| *always || *count > 0);
+    of_interest.map(|(what, count, _)| format!("{} {what}", units::count(count))).collect()
+}
+
+pub(super) struct OfSessions;
+
+impl Section for OfSessions {
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(s) = &report.result.sessions {
+            lines.push(Line::facts("connections", s.connections()));
+            lines.push(Line::facts("segments", s.segments()));
+            lines.extend(s.delays().map(|(name, d)| Line::facts(name, delay_facts(d))));
+        }
+        lines.extend(report.result.sessions_served.iter().map(|s| Line::facts("served", s.facts())));
+        lines
+    }
+
+    fn times<'r>(&self, report: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
+        report.result.sessions.iter().flat_map(Sessions::delays).collect()
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        if let Some(s) = &report.result.sessions {
+            facts.add("server", &units::printable(&s.server));
+            facts.add("connections", &s.connections().join(", "));
+            facts.add("segments", &s.segments().join(", "));
+        }
+        if let Some(s) = &report.result.sessions_served {
+            facts.add("served", &s.facts().join(", "));
+        }
+    }
+}
+
+fn delay_facts(d: &Distribution) -> Vec<String> {
+    let mut facts =
+        vec![format!("min {}", units::time(d.min)), format!("mean {}", units::time(d.mean as u64))];
+    facts.extend(d.far_percentiles().map(|(name, value)| format!("{name} {}", units::time(value))));
+    facts
+}
