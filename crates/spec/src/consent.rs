@@ -264,7 +264,7 @@ mod tests {
 
     const WORDS: &str = "size table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
         dscp from corrupt duplicate flap freeze loss reorder reorder_by goals exclude include template ignore server test_address \
-        goal topic sha256 version remote_congestion data_from";
+        goal topic sha256 version remote_congestion data_from clients path";
 
     fn reach(setting: &str) -> Option<Reach> {
         let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);
