@@ -65,7 +65,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 22] = [
+pub(crate) const ALL: [&dyn Section; 23] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
