@@ -44,6 +44,9 @@ __all__ = [
     "Departures",
     "Difference",
     "Distribution",
+    "Dropped",
+    "DroppedOfStream",
+    "DropsTraced",
     "End",
     "Endpoint",
     "EndpointInterval",
@@ -91,6 +94,8 @@ __all__ = [
     "RxInterface",
     "SearchResult",
     "Served",
+    "Sessions",
+    "SessionsServed",
     "SignedFrames",
     "SizeResult",
     "SocketBufferFound",
@@ -140,6 +145,11 @@ class Achieved(Record):
     """Counters of the hosts and interfaces that rose during the run."""
     delay_variation: DelayVariation | None
     """How delays vary (RFC 3393, RFC 3550)."""
+    drops: Rows[Dropped]
+    """What this host's kernel dropped meanwhile, where and why: frames of this test and of others, and in a lab those without
+    a signature, too (`--trace-drops`). The most frequent first."""
+    drops_traced: DropsTraced | None
+    """What that comes to; left out where drops were not traced."""
     endpoint: Endpoint | None
     """What came of a test between two endpoints (`netdyno endpoint`)."""
     endpoint_search: EndpointSearch | None
@@ -175,6 +185,10 @@ class Achieved(Record):
     """All that a search found."""
     served: Served | None
     """What a server of endpoint tests did (`netdyno endpoint serve`)."""
+    sessions: Sessions | None
+    """What became of TCP connections that were made without the host's TCP (`netdyno sessions`)."""
+    sessions_served: SessionsServed | None
+    """What was answered without the host's TCP (`netdyno sessions serve`)."""
     stamp: Stamp | None
     """What came of a session of STAMP (`netdyno endpoint stamp`)."""
     throughput: Throughput | None
@@ -196,6 +210,8 @@ class Achieved(Record):
         "conversations": ("*Conversation", ()),
         "counters": ("*HostCounter", ()),
         "delay_variation": ("DelayVariation", None),
+        "drops": ("*Dropped", ()),
+        "drops_traced": ("DropsTraced", None),
         "endpoint": ("Endpoint", None),
         "endpoint_search": ("EndpointSearch", None),
         "flows": ("Flows", None),
@@ -213,6 +229,8 @@ class Achieved(Record):
         "rx": ("Rx", None),
         "search": ("SearchResult", None),
         "served": ("Served", None),
+        "sessions": ("Sessions", None),
+        "sessions_served": ("SessionsServed", None),
         "stamp": ("Stamp", None),
         "throughput": ("Throughput", None),
         "trials": ("*Trial", ()),
@@ -1385,6 +1403,114 @@ class Distribution(Percentiles):
         "p999": ("", None),
         "p9999": ("", 0),
         "p99999": ("", 0),
+    }
+
+
+class Dropped(Record):
+    """Frames that the kernel dropped at one place for one reason."""
+
+    bytes: int | None
+    """Their bytes, as the kernel counts them at that place: perhaps without headers that it had taken off."""
+    copies: int | None
+    """Copies that were dropped while another one was held, as by a bridge that floods: the frames went on, or are counted
+    where their last copy was dropped."""
+    first_ns: int
+    """When the first one was dropped, to about 10 ms, from the beginning on."""
+    frames: int
+    """How many. A frame of which another copy was held meanwhile is not among them."""
+    function: str
+    """The function of the kernel that dropped them; `(hidden)` where the kernel does not tell its names. Of `xdp` the
+    tracepoint."""
+    interface: str | None
+    """The interface that they were at, or had come in by."""
+    kind: str
+    """Whose."""
+    last_ns: int
+    """When the last one was dropped."""
+    measured: bool
+    """The meter had counted them before: they arrived, and are no part of the loss."""
+    namespace: int | None
+    """The number of its network namespace, where that is not the one of the command."""
+    port: int | None
+    """The destination port of TCP, UDP or SCTP."""
+    protocol: str | None
+    """`udp`, `tcp`, `arp`, or a number: 0x88cc of EtherTypes, `ip 89` of IP."""
+    reason: str
+    """Why, in the kernel's own word: `NO_SOCKET`, `NETFILTER_DROP`. `NOT_SPECIFIED` where it gives none."""
+    streams: Rows[DroppedOfStream]
+    """Which of the test's frames, by stream."""
+
+    _MEMBERS = {
+        "bytes": ("", None),
+        "copies": ("", None),
+        "first_ns": ("", None),
+        "frames": ("", None),
+        "function": ("", None),
+        "interface": ("", None),
+        "kind": ("", None),
+        "last_ns": ("", None),
+        "measured": ("", False),
+        "namespace": ("", None),
+        "port": ("", None),
+        "protocol": ("", None),
+        "reason": ("", None),
+        "streams": ("*DroppedOfStream", ()),
+    }
+
+
+class DroppedOfStream(Record):
+    """Frames of one stream."""
+
+    first_ns: int
+    """When the first one was dropped."""
+    first_sequence: int
+    """The sequence number of the first one, in the order of time."""
+    frames: int
+    """How many."""
+    highest_sequence: int
+    """The highest of them."""
+    last_ns: int
+    """When the last one was dropped."""
+    last_sequence: int
+    """The sequence number of the last one."""
+    lowest_sequence: int
+    """The lowest of them."""
+    stream: int
+    """Its number."""
+
+    _MEMBERS = {
+        "first_ns": ("", None),
+        "first_sequence": ("", None),
+        "frames": ("", None),
+        "highest_sequence": ("", None),
+        "last_ns": ("", None),
+        "last_sequence": ("", None),
+        "lowest_sequence": ("", None),
+        "stream": ("", None),
+    }
+
+
+class DropsTraced(Record):
+    """What the drops of a run come to (`--trace-drops`)."""
+
+    named_frames: int
+    """Frames of this test that this kernel dropped before they were measured: the part of the loss of which the cause is
+    known."""
+    not_seen_frames: int | None
+    """Lost frames that this kernel did not drop: a NIC, a program of XDP or another machine did."""
+    notes: tuple[str, ...]
+    """What the reader should know."""
+    other_frames: int | None
+    """Frames without a signature that were dropped meanwhile in the same network namespaces and are not in `drops`."""
+    unlisted_frames: int | None
+    """Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU."""
+
+    _MEMBERS = {
+        "named_frames": ("", None),
+        "not_seen_frames": ("", None),
+        "notes": ("*", ()),
+        "other_frames": ("", None),
+        "unlisted_frames": ("", None),
     }
 
 
@@ -3189,6 +3315,170 @@ class Served(Record):
     }
 
 
+class Sessions(Record):
+    """What became of TCP connections. `opened` is the sum of `finished` and `failed`, and `failed` that of `reset`,
+    `timed_out`, `unanswered` and `abandoned`."""
+
+    abandoned: int
+    """Connections that were ended by a RST from here, because the run was ended before its time."""
+    answer_bytes: int
+    """Bytes of answers, with their headers of HTTP."""
+    answer_ns: Distribution | None
+    """From the first sending of the request to the end of its answer."""
+    arp_replies: int
+    """ARP requests for addresses of clients that were answered."""
+    client_addresses: int
+    """Number of addresses of clients."""
+    cpu_ns: int
+    """CPU time of the thread that sent; frames that arrived on its core are answered in it."""
+    deferred_requests: int
+    """Requests that had no room in the frame that asked for them, and left by the next frame of the sending thread."""
+    duplicates: int
+    """Segments of the server that came again."""
+    duration_ns: int
+    """Time until all were over."""
+    established: int
+    """Connections that the server accepted (SYN-ACK)."""
+    failed: int
+    """Connections that did not."""
+    finished: int
+    """Connections that went to their end: an answer, and a FIN from either side that the other acknowledged."""
+    finished_per_second: float
+    """Connections that were finished, a second of that time."""
+    first_client: str
+    """The first address of the clients, and how many there are."""
+    handshake_ns: Distribution | None
+    """From the first SYN to the SYN-ACK; a SYN that was lost is part of it."""
+    intended_per_second: float | None
+    """New connections a second that were asked for. Left out where none were."""
+    late: int
+    """Connections that were opened more than a millisecond after they were due."""
+    malformed: int
+    """Segments whose lengths contradict themselves."""
+    opened: int
+    """Connections of which a SYN was sent."""
+    opened_per_second: float
+    """New connections a second in that time."""
+    opening_ns: int
+    """Time in which connections were opened."""
+    out_of_order: int
+    """Segments of the server that came before their turn."""
+    reset: int
+    """Connections that a RST ended."""
+    resets_sent: int
+    """RSTs that were sent."""
+    retransmitted: int
+    """Segments that were sent again, because nothing came back in time: the sum of the next four."""
+    retransmitted_acks: int
+    """Acknowledgements that were sent again within an answer that did not go on."""
+    retransmitted_fins: int
+    """FINs that were sent again."""
+    retransmitted_requests: int
+    """Requests that were sent again."""
+    retransmitted_syns: int
+    """SYNs that were sent again."""
+    server: str
+    """Address and port of the server."""
+    timed_out: int
+    """Connections that were not over in time."""
+    tuples: int
+    """Tuples of address and port that were there to be used."""
+    tuples_in_use: int
+    """Times that a tuple was passed over because its last connection was not over."""
+    unanswered: int
+    """Connections that the server closed without an answer."""
+    unexpected: int
+    """Segments that no connection in that state expects."""
+    without_room: int
+    """Segments that had no room in the frame that asked for them, and were not sent."""
+
+    _MEMBERS = {
+        "abandoned": ("", None),
+        "answer_bytes": ("", None),
+        "answer_ns": ("Distribution", None),
+        "arp_replies": ("", None),
+        "client_addresses": ("", None),
+        "cpu_ns": ("", None),
+        "deferred_requests": ("", None),
+        "duplicates": ("", None),
+        "duration_ns": ("", None),
+        "established": ("", None),
+        "failed": ("", None),
+        "finished": ("", None),
+        "finished_per_second": ("", None),
+        "first_client": ("", None),
+        "handshake_ns": ("Distribution", None),
+        "intended_per_second": ("", None),
+        "late": ("", None),
+        "malformed": ("", None),
+        "opened": ("", None),
+        "opened_per_second": ("", None),
+        "opening_ns": ("", None),
+        "out_of_order": ("", None),
+        "reset": ("", None),
+        "resets_sent": ("", None),
+        "retransmitted": ("", None),
+        "retransmitted_acks": ("", None),
+        "retransmitted_fins": ("", None),
+        "retransmitted_requests": ("", None),
+        "retransmitted_syns": ("", None),
+        "server": ("", None),
+        "timed_out": ("", None),
+        "tuples": ("", None),
+        "tuples_in_use": ("", None),
+        "unanswered": ("", None),
+        "unexpected": ("", None),
+        "without_room": ("", None),
+    }
+
+
+class SessionsServed(Record):
+    """TCP connections that a server without state answered: it knows segments, and not which of them are of one connection."""
+
+    answer_bytes: int
+    """Bytes of answers."""
+    answer_segments: int
+    """Segments of answers that were sent."""
+    arp_replies: int
+    """ARP requests for its address that were answered."""
+    bad_cookies: int
+    """Segments that acknowledge what was never said; each was answered by a RST."""
+    finished: int
+    """FINs of clients that had the whole answer, those that came again among them."""
+    listen: str
+    """Address and port that it listened at."""
+    malformed: int
+    """Segments whose lengths contradict themselves."""
+    request_bytes: int
+    """Bytes of requests."""
+    requests: int
+    """Requests that were answered, those that came again among them."""
+    resets: int
+    """RSTs that came."""
+    syns: int
+    """SYNs that were answered, those that came again among them."""
+    unexpected: int
+    """Segments that no client of this server sends."""
+    without_room: int
+    """Segments that had no room in the frame that asked for them, and were not sent."""
+
+    _MEMBERS = {
+        "answer_bytes": ("", None),
+        "answer_segments": ("", None),
+        "arp_replies": ("", None),
+        "bad_cookies": ("", None),
+        "finished": ("", None),
+        "listen": ("", None),
+        "malformed": ("", None),
+        "request_bytes": ("", None),
+        "requests": ("", None),
+        "resets": ("", None),
+        "syns": ("", None),
+        "unexpected": ("", None),
+        "without_room": ("", None),
+    }
+
+
 class SignedFrames(Record):
     """What was sent under one number of signatures."""
 
@@ -4262,6 +4552,9 @@ _CLASSES: dict[str, type[Record]] = {
     "Departures": Departures,
     "Difference": Difference,
     "Distribution": Distribution,
+    "Dropped": Dropped,
+    "DroppedOfStream": DroppedOfStream,
+    "DropsTraced": DropsTraced,
     "End": End,
     "Endpoint": Endpoint,
     "EndpointInterval": EndpointInterval,
@@ -4309,6 +4602,8 @@ _CLASSES: dict[str, type[Record]] = {
     "RxInterface": RxInterface,
     "SearchResult": SearchResult,
     "Served": Served,
+    "Sessions": Sessions,
+    "SessionsServed": SessionsServed,
     "SignedFrames": SignedFrames,
     "SizeResult": SizeResult,
     "SocketBufferFound": SocketBufferFound,

@@ -526,10 +526,16 @@ class Stream(Record):
 
     duplicated_frames: int
     """Frames that arrived again."""
+    first_arrival_ns: int | None
+    """The first arrival, in nanoseconds of Unix time."""
+    last_arrival_ns: int | None
+    """The last one."""
     latency_max_ns: int | None
     """Greatest latency, in nanoseconds."""
     latency_mean_ns: float | None
     """Mean latency, in nanoseconds."""
+    latency_min_ns: int | None
+    """Least latency, in nanoseconds."""
     lost_frames: int
     """Frames that are missing though later ones arrived."""
     name: str | None
@@ -543,8 +549,11 @@ class Stream(Record):
 
     _MEMBERS = {
         "duplicated_frames": ("", None),
+        "first_arrival_ns": ("", None),
+        "last_arrival_ns": ("", None),
         "latency_max_ns": ("", None),
         "latency_mean_ns": ("", None),
+        "latency_min_ns": ("", None),
         "lost_frames": ("", None),
         "name": ("", None),
         "received": ("Count", None),
