@@ -10,8 +10,10 @@ const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (se
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
 /// `bpf/NAME.bpf.c` becomes `NAME.skel.rs`; `src/lib.rs` has the same names.
-const PROGRAMS: [&str; 11] =
-    ["bridge", "drops", "guard", "heads", "meter", "reflect", "segments", "serve", "sessions", "stamp", "steer"];
+const PROGRAMS: [&str; 11] = [
+    "bridge", "drops", "guard", "heads", "meter", "reflect", "segments", "serve", "sessions", "stamp",
+    "steer",
+];
 
 fn main() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

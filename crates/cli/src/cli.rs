@@ -22,8 +22,8 @@ pub mod plugin;
 pub mod search;
 pub mod search_between;
 pub mod serve;
-pub mod trend;
 pub mod sessions;
+pub mod trend;
 
 use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;

@@ -548,14 +548,7 @@ impl Rig {
         let rig = &*self;
         let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
         // A core that is halted in each of the sender's rests is given back late.
-        let cpus: Vec<usize> = match self.priority {
-            Priority::Ordinary | Priority::AsNeeded => Vec::new(),
-            Priority::RealTime => {
-                let ways = 0..self.ports.ways.len();
-                ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()
-            }
-        };
-        let _awake = Awake::keep(&cpus);
+        let _awake = Awake::keep(&self.cpus_of_all_ways());
         let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
         let mut device = rig.ports.lab.as_ref().map(|lab| DeviceCounters::begin(lab, rig.ports.did()));
         let waited_before = waited_ns();
@@ -652,6 +645,17 @@ impl Rig {
             short_by,
             flows,
         })
+    }
+
+    /// The cores that senders of trials have for themselves.
+    fn cpus_of_all_ways(&self) -> Vec<usize> {
+        match self.priority {
+            Priority::Ordinary | Priority::AsNeeded => Vec::new(),
+            Priority::RealTime => {
+                let ways = 0..self.ports.ways.len();
+                ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()
+            }
+        }
     }
 
     /// Where trials are done, for what to type next.

@@ -44,32 +44,29 @@ pub fn is_by_count(report: &Report) -> bool {
 pub const BY_COUNT: &str =
     "not all frames were signed, so that others' may stand in for lost ones (`.sign` signs what can be)";
 
+/// What a result is about that has a section of its own.
+fn of_a_section(report: &Report) -> Option<String> {
+    let result = &report.result;
+    if let Some(search) = &result.search {
+        return Some(crate::render::search_text::sentence(report, search));
+    }
+    let others = [
+        result.endpoint.as_ref().map(|of| of.sentence()),
+        result.stamp.as_ref().map(|of| of.sentence()),
+        result.endpoint_search.as_ref().map(|of| of.sentence()),
+        result.sessions.as_ref().map(|of| of.sentence()),
+        result.sessions_served.as_ref().map(|of| of.sentence()),
+        result.served.as_ref().map(|of| of.sentence()),
+        result.cloned.as_ref().map(|of| of.sentence()),
+    ];
+    others.into_iter().flatten().next()
+}
+
 /// What happened, in one plain sentence made of measured figures only.
 pub fn sentence(report: &Report) -> String {
     let result = &report.result;
-    if let Some(search) = &result.search {
-        return crate::render::search_text::sentence(report, search) + ".";
-    }
-    if let Some(endpoint) = &result.endpoint {
-        return endpoint.sentence() + ".";
-    }
-    if let Some(stamp) = &result.stamp {
-        return stamp.sentence() + ".";
-    }
-    if let Some(search) = &result.endpoint_search {
-        return search.sentence() + ".";
-    }
-    if let Some(sessions) = &result.sessions {
-        return sessions.sentence() + ".";
-    }
-    if let Some(served) = &result.sessions_served {
-        return served.sentence() + ".";
-    }
-    if let Some(served) = &result.served {
-        return served.sentence() + ".";
-    }
-    if let Some(cloned) = &result.cloned {
-        return cloned.sentence() + ".";
+    if let Some(sentence) = of_a_section(report) {
+        return sentence + ".";
     }
     let volume = |t: &crate::data::model::Totals| {
         let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));

@@ -191,11 +191,8 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let (from, to) = ends(report);
     let search = place.search(&from, &to);
     let counter = by_counter(&result.counters, lost.frames, place, &search);
-    if let Some(found) = drops::of(result, lost.frames, counter.as_ref()) {
+    if let Some(found) = drops::of(result, lost.frames, counter.as_ref()).or(counter) {
         return Some(found);
-    }
-    if counter.is_some() {
-        return counter;
     }
     if result.round_trip && lost.ratio >= 1.0 {
         // The verdict has named the mend.
@@ -270,10 +267,20 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             "`netdyno doctor` says how this sender is held up less",
         ));
     }
-    Some(match (drain(report), hurried(report, lost.frames)) {
+    Some(of_the_way(report, lost.frames, &between, search))
+}
+
+/// What the way between the ends lost, by when and in which order.
+fn of_the_way(report: &Report, lost: u64, between: &str, search: String) -> Cause {
+    match (drain(report), hurried(report, lost)) {
         (Some(Drain::Queue(why)), _) => Cause::new(By::Queue, format!("{between}; {why}"), search),
         (Some(Drain::Steady(why)), _) => {
-            let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
+            let rate = report
+                .result
+                .tx
+                .as_ref()
+                .map_or(0.0, |tx| tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second));
+            let half = rate / 2.0;
             let again = format!(
                 "the same with `.rate` {half:.0}pps distinguishes a limit (no loss then) from loss by chance (the same share)"
             );
@@ -291,7 +298,7 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             ),
             search,
         ),
-    })
+    }
 }
 
 /// A counter that rose by so much that it explains the loss of so many frames.
