@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The clients' program changes slots and answers in the frame that arrived; user space only looks for slots where nothing came back in
-//! time ([`sweep`]), and has them sent again. `programs/bpf/sessions.bpf.c` and `serve.bpf.c` say what is answered, and how.
+//! time (`sweep`), and has them sent again. `programs/bpf/sessions.bpf.c` and `serve.bpf.c` say what is answered, and how.
 //! `job` calls this crate for `netdyno sessions`.
 
 #![deny(missing_docs, clippy::missing_errors_doc)]

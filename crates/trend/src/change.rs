@@ -6,7 +6,7 @@
 //! unit nor level of the values matters.
 //!
 //! Such a description obeys the rule that no code can beat chance often: values without a change save b bits in at most one
-//! of 2^b series. So each cut has to save [`PRICE`] bits more, and false alarms are bounded by that, however short the series is.
+//! of 2^b series. So each cut has to save `PRICE` bits more, and false alarms are bounded by that, however short the series is.
 //!
 //! Old cuts are looked for coarsely in a very long series, and then moved to their best places.
 

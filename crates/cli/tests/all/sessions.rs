@@ -223,13 +223,13 @@ const TRANSLATES_AND_LOSES: &str = "table ip t {
 /// Packets of the rule that drops.
 fn dropped(net: &Net) -> u64 {
     let listed = at_router(net, "nft -j list chain ip t a").ok().json();
-    let rules = listed["nftables"].as_array().expect("a list").iter();
+    let mut rules = listed["nftables"].as_array().expect("a list").iter();
     let drops = |rule: &&Value| {
         rule["rule"]["expr"].as_array().is_some_and(|parts| {
             parts.iter().any(|part| part.as_object().is_some_and(|part| part.contains_key("drop")))
         })
     };
-    let rule = rules.filter(drops).next().expect("the rule");
+    let rule = rules.find(drops).expect("the rule");
     let parts = rule["rule"]["expr"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["counter"]["packets"].as_u64()).next().expect("a counter")
 }

@@ -143,7 +143,7 @@ fn an_index_makes_no_difference_and_damage_to_it_none_either() {
 }
 
 #[test]
-fn a_file_of_the_indexs_name_that_is_none_stays() {
+fn a_file_that_has_the_name_of_an_index_and_is_none_stays() {
     let made = folder(5, step, |_, _| ());
     let index = made.path().join(".netdyno-trend");
     std::fs::write(&index, "mine").expect("written");
