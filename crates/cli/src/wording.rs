@@ -336,7 +336,7 @@ mod tests {
 
     /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start
     /// it and how it reaches a server.
-    const CLIENTS: [&str; 4] = ["cli", "bench", "agent", "nats"];
+    const CLIENTS: [&str; 5] = ["cli", "bench", "agent", "nats", "serve"];
     /// Options of other programs, and how an agent is started somewhere else.
     const OF_OTHERS: [&str; 4] = [
         "ss --xdp",

@@ -161,6 +161,10 @@ int sessions_server(struct xdp_md *ctx)
 	reading = read_segment(ctx, &in, &out);
 	if (reading == NOT_TCP)
 		return resolution(ctx, counted);
+	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
+	for (int i = 0; i < 3; i++)
+		if (out.source_mac[i] != own_mac[i])
+			return XDP_PASS;
 	if (in.destination != listen || in.ports.destination != listen_port)
 		return XDP_PASS;
 	counted->rx_frames++;

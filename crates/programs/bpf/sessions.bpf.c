@@ -526,13 +526,18 @@ int sessions_client(struct xdp_md *ctx)
 	reading = read_segment(ctx, &in, &answer);
 	if (reading == NOT_TCP)
 		return resolution(ctx, work.counts);
+	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
+	for (int i = 0; i < 3; i++)
+		if (answer.source_mac[i] != own_mac[i])
+			return XDP_PASS;
 	client = bpf_ntohl(in.destination) - first_address;
 	port = bpf_ntohs(in.ports.destination) - first_port;
 	if (in.source != server || in.ports.source != server_port || client >= addresses || port > 0xffff)
 		return XDP_PASS;
-	work.number = port * addresses + client;
-	if (work.number >= slots_count)
+	/* Of a large pool that is more than 32 bits hold. */
+	if ((__u64)port * addresses + client >= slots_count)
 		return XDP_PASS;
+	work.number = port * addresses + client;
 	work.slot = bpf_map_lookup_elem(&slots, &work.number);
 	if (!work.slot)
 		return XDP_PASS;

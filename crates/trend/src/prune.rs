@@ -21,10 +21,17 @@ pub struct Pruned {
 /// Removes results that began before `before` (in seconds since 1970), but of each series the newest `keep`.
 pub fn prune(trend: &Trend, before: u64, keep: usize) -> Pruned {
     let mut pruned = Pruned::default();
+    let root = match fs::canonicalize(&trend.folder) {
+        Ok(root) => root,
+        Err(error) => {
+            pruned.failed.push(format!("{}: {error}", trend.folder));
+            return pruned;
+        }
+    };
     for series in &trend.series {
         let old = series.results.len().saturating_sub(keep.max(1));
         for past in series.results.iter().take(old).filter(|past| past.at < before) {
-            match remove(&Path::new(&trend.folder).join(&past.path)) {
+            match remove(&Path::new(&trend.folder).join(&past.path), &root) {
                 Ok(()) => pruned.removed.push(past.path.clone()),
                 Err(error) => pruned.failed.push(format!("{}: {error}", past.path)),
             }
@@ -34,7 +41,11 @@ pub fn prune(trend: &Trend, before: u64, keep: usize) -> Pruned {
 }
 
 /// A result's folder, or a file by another name.
-fn remove(path: &PathBuf) -> io::Result<()> {
+fn remove(path: &PathBuf, root: &Path) -> io::Result<()> {
+    // What a link leads to may be somebody else's.
+    if fs::symlink_metadata(path)?.is_symlink() || !fs::canonicalize(path)?.starts_with(root) {
+        return Err(io::Error::other("it lies behind a link"));
+    }
     if !path.is_dir() {
         return fs::remove_file(path);
     }

@@ -69,7 +69,7 @@ const VERBS: &[(&[&str], &str, &str)] = &[
         "round trips to a server are timed by",
         "netdyno endpoint tcp-rr HOST",
     ),
-    (&["serve", "server", "daemon"], "the far end of tests is", "netdyno endpoint serve"),
+    (&["server", "daemon"], "the far end of tests is", "netdyno endpoint serve"),
     (
         &["client", "stream", "nuttcp", "ethr", "iperf2"],
         "TCP and UDP between two hosts are measured by",

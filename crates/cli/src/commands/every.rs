@@ -9,7 +9,7 @@ use crate::output::note;
 use anyhow::{Context, Result, bail};
 use report::units::{self, printable};
 use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -73,7 +73,14 @@ fn lock(folder: &Path) -> Result<File> {
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)
         .with_context(failed)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    if locked.is_err_and(|error| error != Errno::WOULDBLOCK) {
+        return locked
+            .map(|()| file)
+            .context("this file system has no locks, by which two are kept apart: keep results on another")
+            .with_context(failed);
+    }
+    if locked.is_err() {
         let mut holder = String::new();
         let _ = (&mut file).take(20).read_to_string(&mut holder);
         let holder = holder.trim();
@@ -108,6 +115,10 @@ fn first(folder: &Path, every: Option<Duration>) -> SystemTime {
 
 /// When the run after this one is due: the times keep their distance, and none is begun late. So runs never overlap.
 fn next(due: SystemTime, every: Duration, now: SystemTime, took: Duration) -> SystemTime {
+    if due > now + Duration::from_secs(1) {
+        // The clock was set back while it ran.
+        return now + every.saturating_sub(took);
+    }
     let behind = now.duration_since(due).unwrap_or_default();
     if behind.as_secs() > 86_400 && took < behind / 2 {
         // The clock was set forward, or this host slept.
@@ -243,7 +254,7 @@ mod tests {
         assert_eq!(next(at(0), hour, at(60), soon), at(3600));
         assert_eq!(next(at(0), hour, at(3600 * 2 + 10), hour * 2 + Duration::from_secs(10)), at(3600 * 3));
         // The clock went back while it ran, or far ahead.
-        assert_eq!(next(at(100_000), hour, at(50), soon), at(103_600));
+        assert_eq!(next(at(100_000), hour, at(50), soon), at(50 + 3540));
         assert_eq!(next(at(0), hour, at(1_000_000_000), soon), at(1_000_000_000 + 3540));
     }
 

@@ -34,6 +34,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("from-tcpreplay"),
     page!("from-trex"),
     page!("from-xdperf"),
+    page!("http"),
     page!("impair"),
     page!("installing"),
     page!("jobs"),
@@ -43,6 +44,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("measuring"),
     page!("method"),
     page!("notes"),
+    page!("otg"),
     page!("plugins"),
     page!("python"),
     page!("recipes"),
@@ -53,8 +55,9 @@ const PAGES: &[(&str, &str)] = &[
     page!("screen"),
     page!("sessions"),
     page!("synth"),
-    page!("why-lost"),
     page!("trend"),
+    page!("watching"),
+    page!("why-lost"),
     page!("writing-plugins"),
 ];
 

@@ -45,7 +45,7 @@ fn adds_up(report: &Value) {
 fn both_ends_tell_the_same_of_every_connection() {
     let net = hosts();
     let server = serving(&net, "");
-    let line = "netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 10kcps --duration 500ms --rto 2s --json";
+    let line = "netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 10kcps --count 5000 --rto 2s --json";
     let report = net.run(line).ok().json();
     adds_up(&report);
     let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(&report, name));

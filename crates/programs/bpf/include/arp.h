@@ -36,6 +36,9 @@ static __always_inline struct arp *arp_request(struct xdp_md *ctx)
 	if (arp->hardware != bpf_htons(1) || arp->protocol != bpf_htons(ETH_P_IP) || arp->hardware_length != 6 ||
 	    arp->protocol_length != 4 || arp->operation != bpf_htons(ARP_REQUEST))
 		return NULL;
+	/* Who probes for an address, or tells its own (RFC 5227), is not answered: it is not ours to defend. */
+	if (!(arp->sender[0] | arp->sender[1]) || (arp->sender[0] == arp->target[0] && arp->sender[1] == arp->target[1]))
+		return NULL;
 	return arp;
 }
 

@@ -381,8 +381,8 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "drops",
         &[
             example("While a command ran", "netdyno drops -- ping -c 2 -i 0.2 127.0.0.1"),
-            example("Of DNS, for ten seconds", "netdyno drops --filter 'udp and port 53' --duration 10s"),
-            example("At one interface, until Ctrl-C", "netdyno drops --on eth0"),
+            example("Of DNS, for two seconds", "netdyno drops --duration 2s --filter 'udp and port 53'"),
+            example("As JSON", "netdyno drops --duration 2s --json"),
         ],
     ),
     ("beforeafter", &[example("Of two listings", "netdyno beforeafter before after")]),
@@ -406,6 +406,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             r#"printf '%s' '{"jsonrpc":"2.0","id":1,"method":"hello","params":{"client":' \
     '{"name":"shell","version":"1"},"protocol":["netdyno.agent/1"]}}' \
     | netdyno agent --stdio"#,
+        )],
+    ),
+    (
+        "serve",
+        &[example(
+            "At this host alone, with a page at that address",
+            "netdyno serve --listen 127.0.0.1:8443",
         )],
     ),
     ("agents", &[example("Those of a file, as JSON", "netdyno agents check --inventory lab.yaml --json")]),

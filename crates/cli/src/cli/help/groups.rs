@@ -63,6 +63,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("trend", "a folder of results over time: what changed, and since when"),
             ("agent", "carry out jobs for another program: lines of JSON over a pipe"),
             ("agents", "look at agents on other machines, reach those that dial out"),
+            ("serve", "jobs over HTTP, a page to watch, Open Traffic Generator"),
         ],
     ),
     (
@@ -134,6 +135,7 @@ const SEE: &[(&str, &str, &str)] = &[
     ("trend", "trend compare", "run compare report"),
     ("agent", "agent jobs", "agents run lab"),
     ("agents", "many-machines agent", "agent doctor"),
+    ("serve", "http otg watching", "agent run"),
     ("tcprewrite", "from-tcpreplay", "edit"),
     ("tcpbridge", "from-tcpreplay bridging", "bridge"),
     ("iperf3", "from-iperf3", "endpoint"),

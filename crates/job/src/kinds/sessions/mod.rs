@@ -141,6 +141,20 @@ impl Plan {
                 place.spec
             ),
         };
+        let on_the_link = own.iter().any(|own| matches!(own, IpAddr::V4(own) if pool.has(*own)));
+        if pool.count > 1 && on_the_link && !args.yes_disrupt.contains(&place.spec) {
+            bail!(
+                "`.clients` are of a network that this host is in: ARP would be answered for its other hosts, and what is theirs would come here; \
+                 give a prefix that is nobody's, such as 198.18.0.0/24, or say `.yes_disrupt` {}",
+                place.spec
+            );
+        }
+        if args.clients.is_some() && !args.public_target && !is_private(pool.first.into()) {
+            bail!(
+                "`.clients` {} and on are public addresses: the server's answers would go to others",
+                pool.first
+            );
+        }
         let rate = args.connections_per_second();
         let in_flight = args.in_flight.or((rate.is_none()).then_some(IN_FLIGHT));
         let tuples = u64::from(pool.count) * u64::from(PORTS);

@@ -72,6 +72,9 @@ fn run(args: &SessionsServer, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
+/// Segments of an answer whose sums are known to the kernel's program.
+const SEGMENTS: usize = 128;
+
 fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
     let index = place.interface.index;
     let owners = place.run_in(port::local::owners)??;
@@ -90,13 +93,27 @@ fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
         },
     };
     let answers_arp = !owners.iter().any(|(_, address)| *address == IpAddr::V4(*listen.ip()));
+    if !answers_arp {
+        // Else its clients would be reset, and their requests answered from here.
+        let free = place.run_in(|| std::net::TcpListener::bind(listen))?;
+        free.with_context(|| {
+            format!("`.listen` {listen}: a program of this host listens there; name another port")
+        })?;
+    }
+    let (answer, mss) = (answer(args.response_size.unwrap_or(BODY) as usize), payload(place));
+    if answer.len().div_ceil(usize::from(mss)) > SEGMENTS {
+        bail!(
+            "`.response_size`: an answer of {} bytes has more than {SEGMENTS} segments of {mss} bytes here; give a smaller one",
+            answer.len()
+        );
+    }
     let seed = shared::draw_seed();
     Ok(ServerOptions {
         listen,
         own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
         answers_arp,
-        answer: answer(args.response_size.unwrap_or(BODY) as usize),
-        mss: payload(place),
+        answer,
+        mss,
         key: [seed as u32, (seed >> 32) as u32],
         generic: args.generic,
     })

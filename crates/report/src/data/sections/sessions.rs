@@ -123,7 +123,7 @@ figures! {
     /// TCP connections opened per second.
     OPENED_RATE = "sessions_opened_per_second", "connections opened a second", PerSecond, Higher;
     /// TCP connections that failed: reset, timed out, unanswered or abandoned.
-    FAILED = "sessions_failed", "connections failed", Count, Lower;
+    FAILED = "sessions_failed", "sessions failed", Count, Lower;
     /// Segments of TCP connections that were sent again.
     RETRANSMITTED = "sessions_retransmitted_segments", "segments retransmitted", Count, Lower;
     /// Time until half of the TCP connections stood, at most.
