@@ -36,6 +36,8 @@ from ._verbs import (
     replay,
     search,
     send,
+    sessions,
+    sessions_server,
     trial,
 )
 from .captures import Info, info, read_frames, read_packets
@@ -111,6 +113,8 @@ __all__ = [
     "replay",
     "search",
     "send",
+    "sessions",
+    "sessions_server",
     "sr",
     "start",
     "trial",

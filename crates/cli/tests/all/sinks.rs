@@ -117,7 +117,7 @@ rows = duckdb.sql(f"SELECT count(*) FROM {read}").fetchall()[0][0] if files else
 wrong = duckdb.sql(f"""SELECT count(*) FROM {read} WHERE
     strftime(make_timestamp_ns(epoch_ns(time_received_ns)), '%Y-%m-%d') <> CAST(date AS VARCHAR)
     OR CAST(strftime(make_timestamp_ns(epoch_ns(time_received_ns)), '%H') AS INT) <> CAST(hour AS INT)
-    OR abs(epoch(strptime(regexp_extract(filename, '-([0-9T]+)Z', 1), '%Y%m%dT%H%M%S')) - floor(epoch_ns(time_received_ns) / 1e9)) > 0""").fetchall()[0][0] if files else 0
+    OR abs(epoch(strptime(regexp_extract(filename, '-([0-9]{{8}}T[0-9]{{6}})Z', 1), '%Y%m%dT%H%M%S')) - floor(epoch_ns(time_received_ns) / 1e9)) > 0""").fetchall()[0][0] if files else 0
 print(len(files), rows, wrong)
 "#;
 
