@@ -47,15 +47,6 @@ struct {
 	__type(value, struct served_counts);
 } counts SEC(".maps");
 
-static __always_inline __u32 mixed(__u32 x)
-{
-	x ^= x >> 16;
-	x *= 0x7feb352d;
-	x ^= x >> 15;
-	x *= 0x846ca68b;
-	return x ^ x >> 16;
-}
-
 static __always_inline __u32 cookie(const struct arrived *in)
 {
 	__u32 ports = (__u32)in->ports.source << 16 | in->ports.destination;

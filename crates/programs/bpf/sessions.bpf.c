@@ -97,15 +97,6 @@ struct work {
 	__u64 word;   /* what stood in it */
 };
 
-static __always_inline __u32 mixed(__u32 x)
-{
-	x ^= x >> 16;
-	x *= 0x7feb352d;
-	x ^= x >> 15;
-	x *= 0x846ca68b;
-	return x ^ x >> 16;
-}
-
 static __always_inline __u32 ticks(__u64 ns)
 {
 	return ns >> TICK_BITS;

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
+use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,11 +45,15 @@ impl Token {
     /// # Errors
     /// It cannot be read, others may read it, or it is too short.
     pub fn read(path: &Path) -> Result<Token, BadToken> {
+        use std::io::Read as _;
         use std::os::unix::fs::PermissionsExt as _;
-        let text = std::fs::read_to_string(path)?;
-        if std::fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
+        let mut file = File::open(path)?;
+        // Of the very file that is read.
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
             return Err(BadToken::Open(path.display().to_string()));
         }
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
         Token::of(text.trim()).ok_or(BadToken::Short)
     }
 

@@ -1,5 +1,6 @@
 //! The server's own end of netdyno.agent/1: requests and their answers, and what runs say, which goes to [`Runs`].
 
+use crate::lock;
 use crate::runs::{Run, Runs};
 use agent::{Fault, FaultData, FaultKind, PROTOCOL};
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
@@ -60,10 +61,6 @@ pub(crate) fn fault(kind: FaultKind, message: impl Into<String>) -> Fault {
         _ => -32_603,
     };
     Fault { code, message: message.into(), data: FaultData { kind, setting: None, remedy: None } }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hand {
@@ -120,6 +117,10 @@ impl Hand {
             );
             return Err(fault(FaultKind::Usage, what));
         }
+        // The agent says of what it cannot read only that it could not.
+        if serde_json::from_slice::<Value>(&line).is_err() {
+            return Err(fault(FaultKind::Usage, format!("{method}: it is nested deeper than is read")));
+        }
         let (answer, answered) = oneshot::channel();
         lock(&self.0.waiting).insert(id, Waiting { answer, starts });
         let gone = || fault(FaultKind::Internal, "the part of the server that carries out jobs has ended");
@@ -143,21 +144,11 @@ impl Hand {
             let Ok(said) = serde_json::from_slice::<Value>(&line) else { continue };
             match said.get("id").and_then(Value::as_u64) {
                 Some(id) => self.answered(id, said),
-                // It could not read one: they are answered in no order, and this one by nobody else.
-                None if said.get("error").is_some() => self.unread(&said),
                 None => self.said(said),
             }
         }
         self.0.gone.store(true, Relaxed);
         lock(&self.0.waiting).clear();
-    }
-
-    /// The oldest request is the one that could not be read: requests are read in their order.
-    fn unread(&self, said: &Value) {
-        let oldest = lock(&self.0.waiting).keys().min().copied();
-        if let Some(id) = oldest {
-            self.answered(id, json!({"error": said["error"]}));
-        }
     }
 
     fn answered(&self, id: u64, mut said: Value) {

@@ -34,8 +34,8 @@ pub use watch::{Watched, Watching};
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a server is started with.
@@ -119,6 +119,11 @@ pub fn serve(options: Options, stop: &AtomicBool) -> Result<(), Fault> {
     let _ = serving.join();
     listen.clean();
     served
+}
+
+/// Nothing here panics while it has a lock, and what a lock holds is whole all the same.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Is it an address that others than this host reach?

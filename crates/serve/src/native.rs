@@ -3,6 +3,7 @@
 use crate::events;
 use crate::fault::Problem;
 use crate::hand::Hand;
+use crate::lock;
 use crate::metrics;
 use crate::openapi;
 use crate::runs::{Run, command};
@@ -19,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -299,7 +300,7 @@ async fn forget(State(native): State<Native>, Path(name): Path<String>) -> Answe
 
 async fn drop_content(State(native): State<Native>, Path(name): Path<String>) -> Answer {
     native.hand.call("content.forget", json!({"content": name})).await?;
-    native.sent.lock().unwrap_or_else(PoisonError::into_inner).retain(|own| *own != name);
+    lock(&native.sent).retain(|own| *own != name);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -321,7 +322,7 @@ async fn upload(State(native): State<Native>, Query(named): Query<Named>, reques
     let content = native.hand.content(&name, &body).await?;
     let own = content["content"].as_str().unwrap_or_default().to_owned();
     let oldest = {
-        let mut sent = native.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = lock(&native.sent);
         if !sent.contains(&own) {
             sent.push_back(own);
         }

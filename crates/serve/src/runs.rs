@@ -1,11 +1,11 @@
 //! The runs of this server, as their clients see them: state, the newest snapshots, notes, and the report.
 
-use crate::fault;
+use crate::{fault, lock};
 use agent::Fault;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// Snapshots of a run that who comes later is told.
@@ -24,10 +24,6 @@ impl Default for Runs {
     fn default() -> Runs {
         Runs { all: Mutex::default(), changes: watch::Sender::new(0) }
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn number(name: &str) -> Option<u64> {

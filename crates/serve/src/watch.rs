@@ -10,14 +10,14 @@ use crate::door::Listen;
 use crate::guard::{Guard, Token};
 use crate::hand::Hand;
 use crate::runs::Run;
-use crate::{Fault, NICE, native, page};
+use crate::{Fault, NICE, lock, native, page};
 use report::Report;
 use serde_json::{Value, json};
 use snapshot::{Board, Request, Snapshot};
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -121,7 +121,7 @@ impl Watching {
     /// The run is over.
     pub fn over(self, report: Result<&Report, String>) {
         let told = report.map(|report| serde_json::to_value(report).unwrap_or_default());
-        *self.came.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        *lock(&self.came) = Some(told);
         self.over.store(true, Relaxed);
         for thread in self.threads {
             let _ = thread.join();
@@ -175,7 +175,6 @@ impl StandIn {
 
     fn does(&self, asked: &Value, told: &mut Told) -> Option<Value> {
         let id = asked["id"].clone();
-        let board = &self.watched.board;
         let result = match asked["method"].as_str().unwrap_or_default() {
             "hello" => Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -209,7 +208,6 @@ impl StandIn {
                 Some(told) => told,
                 None => {
                     told.waiting.push(id);
-                    let _ = board;
                     return None;
                 }
             },
@@ -229,7 +227,7 @@ impl StandIn {
     }
 
     fn outcome(&self) -> Option<Result<Value, String>> {
-        let came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
+        let came = lock(&self.came);
         came.clone().map(|came| came.map(|report| json!({ "report": report })))
     }
 

@@ -364,6 +364,10 @@ for path in ("/config", "/control/state", "/monitor/metrics", "/monitor/states",
     for body in (b"[" * 100000, b'{"a":' * 50000, b"null", b"1e999", b'"', b""):
         line = post(path, body)
         assert line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 500"), (path, line, body[:20])
+for deep in range(118, 128):
+    # What is read here and, within a request, is deeper than the agent reads.
+    line = post("/api/v1/runs", b'{"job":' + b'{"a":' * deep + b"1" + b"}" * (deep + 1))
+    assert line.startswith(b"HTTP/1.1 4"), (deep, line)
 assert post("/config", b"x" * (100 << 20)) in (b"HTTP/1.1 413 Payload Too Large", b""), "a body of 100 MB"
 answers = []
 def question():

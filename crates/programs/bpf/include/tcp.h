@@ -25,6 +25,16 @@
 #define TCP_WINDOW 65535
 #define TCP_TTL 64
 
+/* Of which each bit depends on all bits of x: initial sequence numbers and cookies are made of it. */
+static __always_inline __u32 mixed(__u32 x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352d;
+	x ^= x >> 15;
+	x *= 0x846ca68b;
+	return x ^ x >> 16;
+}
+
 struct tcp {
 	struct ports ports;
 	__be32 sequence;

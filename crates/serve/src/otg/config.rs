@@ -13,7 +13,7 @@ const PORTS: usize = 15;
 /// Up to so many flows each one is a run of its own, which is started, paused and stopped alone.
 const APART: usize = 8;
 /// Runs of all sorts that an agent carries out at once.
-const RUNS: usize = 16;
+pub(crate) const RUNS: usize = 16;
 /// Streams of a scenario.
 const STREAMS: usize = 1024;
 /// Bytes that a frame takes on the wire beside itself: preamble and the least gap.
@@ -356,9 +356,13 @@ impl Config {
         Some((tx, rx))
     }
 
+    /// Runs that look on: a meter at each port, and captures.
+    pub fn lookers(&self) -> usize {
+        self.ports.len() + self.ports.iter().filter(|port| port.capture.is_some()).count()
+    }
+
     fn gang(&mut self) {
-        let captures = self.ports.iter().filter(|port| port.capture.is_some()).count();
-        if self.flows.len() <= APART && self.flows.len() + self.ports.len() + captures <= RUNS {
+        if self.flows.len() <= APART && self.flows.len() + self.lookers() <= RUNS {
             self.gangs = (0..self.flows.len()).map(|flow| vec![flow]).collect();
             return;
         }

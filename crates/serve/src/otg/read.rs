@@ -2,19 +2,15 @@
 //!
 //! uint64 comes as text or as a number, a `choice` may be left out beside its child, and what is null is not there.
 
+use crate::lock;
 use serde_json::Value;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-/// What is wrong so far, and what should be known.
+/// What is wrong so far, and what should be known. (An answer waits for others with these in its hands, so they are no cells.)
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     offences: Mutex<Vec<String>>,
     warnings: Mutex<Vec<String>>,
-}
-
-/// (An answer waits for others with these in its hands, so they are no cells.)
-fn list(of: &Mutex<Vec<String>>) -> MutexGuard<'_, Vec<String>> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Items of a list.
@@ -24,7 +20,7 @@ const MOST: usize = 200;
 
 impl Findings {
     pub fn offence(&self, text: String) {
-        let mut offences = list(&self.offences);
+        let mut offences = lock(&self.offences);
         match offences.len() {
             MOST => offences.push("and more".to_owned()),
             count if count < MOST => offences.push(text),
@@ -33,18 +29,18 @@ impl Findings {
     }
 
     pub fn warn(&self, text: String) {
-        let mut warnings = list(&self.warnings);
+        let mut warnings = lock(&self.warnings);
         if warnings.len() < MOST && !warnings.contains(&text) {
             warnings.push(text);
         }
     }
 
     pub fn offences(&self) -> Vec<String> {
-        list(&self.offences).clone()
+        lock(&self.offences).clone()
     }
 
     pub fn warnings(&self) -> Vec<String> {
-        list(&self.warnings).clone()
+        lock(&self.warnings).clone()
     }
 }
 

@@ -9,7 +9,7 @@
 //! that what was counted stays readable after the end.
 
 use super::answer::Refused;
-use super::config::{Capture, Config};
+use super::config::{Capture, Config, RUNS};
 use crate::hand::Hand;
 use crate::runs::{Run, State};
 use axum::http::StatusCode;
@@ -41,8 +41,6 @@ const LOOKS: Duration = Duration::from_secs(1);
 const SETTLES: Duration = Duration::from_secs(4);
 /// Up to this rate frames leave by an engine that can be paused.
 const PAUSABLE_PPS: f64 = 100_000.0;
-/// Runs that an agent carries out at once.
-const RUNNING: usize = 16;
 
 /// The meters of one time, by ports.
 pub(crate) type Meters = Arc<BTreeMap<usize, Arc<Run>>>;
@@ -194,6 +192,11 @@ impl Setup {
         (rates, not_exact)
     }
 
+    /// The runs of these gangs that go on.
+    fn going(&self, gangs: &[usize]) -> Vec<Arc<Run>> {
+        gangs.iter().filter_map(|gang| self.gangs.get(*gang)?.going().cloned()).collect()
+    }
+
     /// The gangs of these flows, which must be whole.
     fn gangs_of(&self, names: &[String]) -> Result<Vec<usize>, Refused> {
         if names.is_empty() {
@@ -269,12 +272,11 @@ impl Tester {
         if !offences.is_empty() {
             return Err(Refused::of(offences));
         }
-        let captures = config.ports.iter().filter(|port| port.capture.is_some()).count();
-        if config.gangs.len() + config.ports.len() + captures > RUNNING {
+        if config.gangs.len() + config.lookers() > RUNS {
             let what = format!(
-                "{} ports, {} senders and {captures} captures are more than this server carries out at once, {RUNNING} of all",
-                config.ports.len(),
-                config.gangs.len()
+                "{} senders beside {} meters and captures are more than this server carries out at once, {RUNS} of all",
+                config.gangs.len(),
+                config.lookers()
             );
             return Err(Refused::one(what));
         }
@@ -337,9 +339,7 @@ impl Tester {
         let gangs = setup.gangs_of(names)?;
         match state {
             "start" => {
-                let going: Vec<Arc<Run>> =
-                    gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
-                self.stop_all(&going).await;
+                self.stop_all(&setup.going(&gangs)).await;
                 for gang in &gangs {
                     for attempt in setup.cleared(*gang) {
                         self.hand.forget(&attempt.run).await;
@@ -348,10 +348,7 @@ impl Tester {
                 self.begin(&mut setup, &gangs).await
             }
             "stop" => {
-                let going: Vec<Arc<Run>> =
-                    gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.going().cloned()).collect();
-
-                self.stop_all(&going).await;
+                self.stop_all(&setup.going(&gangs)).await;
                 let last = gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.attempts.last().cloned());
                 settle(last.collect()).await;
                 Ok(())
@@ -416,20 +413,28 @@ impl Tester {
                 setup.next_slot = 0;
             }
         }
-        let mut started: Vec<(usize, Attempt)> = Vec::new();
+        let (mut started, mut runs) = (Vec::new(), Vec::new());
+        let mut went = Ok(());
         for gang in gangs {
             match self.prepare(setup, *gang, parts).await {
-                Ok(attempt) => started.push((*gang, attempt)),
+                Ok(attempt) => {
+                    runs.push(Arc::clone(&attempt.run));
+                    started.push((*gang, attempt));
+                }
                 Err(refused) => {
-                    let runs: Vec<Arc<Run>> =
-                        started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
-                    self.abort_all(&runs).await;
-                    return Err(refused);
+                    went = Err(refused);
+                    break;
                 }
             }
         }
-        let runs: Vec<Arc<Run>> = started.iter().map(|(_, attempt)| Arc::clone(&attempt.run)).collect();
-        self.go(&runs).await?;
+        if went.is_ok() {
+            went = self.go(&runs).await;
+        }
+        // All or none.
+        if let Err(refused) = went {
+            self.abort_all(&runs).await;
+            return Err(refused);
+        }
         for (gang, attempt) in started {
             if let Some(gang) = setup.gangs.get_mut(gang) {
                 gang.attempts.push(attempt);
@@ -451,32 +456,17 @@ impl Tester {
     /// All are ready, and begin at one time.
     async fn go(&self, runs: &[Arc<Run>]) -> Result<(), Refused> {
         for run in runs {
-            let ready = run.await_until(|run| run.state() == State::Ready);
-            let in_time = tokio::time::timeout(BEGINS, ready).await.is_ok();
-            if run.is_over() || !in_time {
-                let refused = match run.error() {
-                    Some(fault) => Refused::from(fault),
-                    None => internal(format!("{} was not ready within {} s", run.name, BEGINS.as_secs())),
-                };
-                self.abort_all(runs).await;
-                return Err(refused);
-            }
+            in_time(run, "get ready", |run| run.state() == State::Ready).await?;
         }
         let ahead = AHEAD + AHEAD_OF_EACH * u32::try_from(runs.len()).unwrap_or(1);
         let at = clocks::now(clocks::Clock::Tai) + ahead.as_nanos() as u64;
         let told = runs.iter().map(|run| self.hand.call("job.go", json!({"run": run.name, "start_at": at})));
         for answered in join_all(told).await {
-            if let Err(fault) = answered {
-                self.abort_all(runs).await;
-                return Err(fault.into());
-            }
+            answered?;
         }
         // What goes wrong at the start is an error of the start.
         for run in runs {
-            if let Err(refused) = in_time(run, "begin", |run| run.newest().0.is_some()).await {
-                self.abort_all(runs).await;
-                return Err(refused);
-            }
+            in_time(run, "begin", |run| run.newest().0.is_some()).await?;
         }
         Ok(())
     }

@@ -101,7 +101,9 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
         }
         Err(_) => bail!("the thread that opens connections ended by a defect"),
     };
-    report.intervals = watched.samples.intervals().map(outcome::interval).collect();
+    let intervals = watched.samples.intervals();
+    report.intervals =
+        intervals.map(|ends| outcome::interval(ends.map(|(at, now)| (at, moved(&now))))).collect();
     outcome::fill(&mut report, &plan, (&counts, &ran), &times);
     outcome::judge(&mut report, &plan, (&counts, &ran), count.is_some() || duration.is_some());
     outcome::compare(&mut report, &place, &counts, &mut leaving);
@@ -223,13 +225,22 @@ fn way(place: &Place, stop: &AtomicBool) -> Result<Way> {
     place.run_in(find)?.with_context(|| format!("opening connections on {}", place.spec))
 }
 
+/// What came, and what left.
+fn moved(counts: &Counts) -> [Count; 2] {
+    [
+        Count { frames: counts.rx_frames, bytes: counts.rx_bytes },
+        Count { frames: counts.tx_frames, bytes: counts.tx_bytes },
+    ]
+}
+
 /// How it stands.
 fn look(clients: &Clients, over: &AtomicBool) -> Looked<'static, Counts> {
     let ended = over.load(Relaxed);
     let now = clients.counts();
+    let [rx, tx] = moved(&now).map(Some);
     let snapshot = Snapshot {
-        tx: Some(Count { frames: now.tx_frames, bytes: now.tx_bytes }),
-        rx: Some(Count { frames: now.rx_frames, bytes: now.rx_bytes }),
+        tx,
+        rx,
         connections: Some(Connections {
             open: now.opened.saturating_sub(now.ended()),
             over: now.ended(),

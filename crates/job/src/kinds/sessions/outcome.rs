@@ -6,6 +6,7 @@ use crate::run::counters::{self, Leaving, Told};
 use histogram::Histogram;
 use report::{Choice, Code, Distribution, Interval, Report, Rx, Totals, Tx, units};
 use sessions::{Counts, Ran};
+use snapshot::Count;
 use xdp::way::Way;
 
 pub(super) fn choice(native: bool, reason: &str, way: &Way) -> Choice {
@@ -14,14 +15,17 @@ pub(super) fn choice(native: bool, reason: &str, way: &Way) -> Choice {
     Choice { name: name.to_owned(), reason, ..Choice::default() }
 }
 
-pub(super) fn interval([(start_ns, before), (end_ns, now)]: [(u64, Counts); 2]) -> Interval {
+/// Between two looks at what came and what left.
+pub(super) fn interval([(start_ns, before), (end_ns, now)]: [(u64, [Count; 2]); 2]) -> Interval {
+    let ([rx, tx], [rx_before, tx_before]) = (now, before);
+    let since = |now: u64, before: u64| Some(now.saturating_sub(before));
     Interval {
         start_ns,
         end_ns,
-        rx_frames: Some(now.rx_frames.saturating_sub(before.rx_frames)),
-        rx_bytes: Some(now.rx_bytes.saturating_sub(before.rx_bytes)),
-        tx_frames: Some(now.tx_frames.saturating_sub(before.tx_frames)),
-        tx_bytes: Some(now.tx_bytes.saturating_sub(before.tx_bytes)),
+        rx_frames: since(rx.frames, rx_before.frames),
+        rx_bytes: since(rx.bytes, rx_before.bytes),
+        tx_frames: since(tx.frames, tx_before.frames),
+        tx_bytes: since(tx.bytes, tx_before.bytes),
         ..Interval::default()
     }
 }

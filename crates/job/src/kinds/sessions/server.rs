@@ -9,7 +9,7 @@ use crate::place::Place;
 use crate::run::counters::Leaving;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
-use report::{Choice, Code, Interval, Report, Rx, SessionsServed, Totals, Tx};
+use report::{Choice, Code, Report, Rx, SessionsServed, Totals, Tx};
 use sessions::{Served, Server, ServerOptions, answer};
 use snapshot::{Count, Snapshot, Title};
 use spec::SessionsServer;
@@ -62,7 +62,9 @@ fn run(args: &SessionsServer, session: &Session) -> Result<Report> {
     let done = server.finish();
     let span = watched.samples.intervals().last().map_or(0, |[_, (end_ns, _)]| end_ns);
     fill(&mut report, &done, (listen, engine), span);
-    report.intervals = watched.samples.intervals().map(interval).collect();
+    let intervals = watched.samples.intervals();
+    report.intervals =
+        intervals.map(|ends| outcome::interval(ends.map(|(at, now)| (at, moved(&now))))).collect();
     if detached {
         report.result.verdict.fall_short(Code::InterfaceGone, place.why_ended("the server"));
     } else {
@@ -119,27 +121,20 @@ fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
     })
 }
 
+/// What came, and what left.
+fn moved(counts: &Served) -> [Count; 2] {
+    [
+        Count { frames: counts.rx_frames, bytes: counts.rx_bytes },
+        Count { frames: counts.tx_frames, bytes: counts.tx_bytes },
+    ]
+}
+
 /// How it stands.
 fn look(server: &Server) -> Looked<'static, Served> {
     let now = server.snapshot();
-    let snapshot = Snapshot {
-        rx: Some(Count { frames: now.rx_frames, bytes: now.rx_bytes }),
-        tx: Some(Count { frames: now.tx_frames, bytes: now.tx_bytes }),
-        ..Snapshot::default()
-    };
+    let [rx, tx] = moved(&now).map(Some);
+    let snapshot = Snapshot { rx, tx, ..Snapshot::default() };
     Looked::of(now, !server.is_attached(), snapshot)
-}
-
-fn interval([(start_ns, before), (end_ns, now)]: [(u64, Served); 2]) -> Interval {
-    Interval {
-        start_ns,
-        end_ns,
-        rx_frames: Some(now.rx_frames.saturating_sub(before.rx_frames)),
-        rx_bytes: Some(now.rx_bytes.saturating_sub(before.rx_bytes)),
-        tx_frames: Some(now.tx_frames.saturating_sub(before.tx_frames)),
-        tx_bytes: Some(now.tx_bytes.saturating_sub(before.tx_bytes)),
-        ..Interval::default()
-    }
 }
 
 fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &str), span: u64) {
