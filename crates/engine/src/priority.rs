@@ -21,14 +21,18 @@ pub enum Priority {
     Ordinary,
     /// Like everybody else until others hold it up, from then on [`RealTime`](Priority::RealTime).
     AsNeeded,
-    /// Before all ordinary tasks, where that is permitted, and behind the kernel's own real-time threads. The thread gives up
-    /// its core for a moment in every millisecond.
+    /// Before all ordinary tasks and senders that became real-time tasks on their way, where that is permitted, and behind the
+    /// kernel's own real-time threads. The thread gives up its core for a moment in every millisecond.
     RealTime,
 }
 
 /// The least real-time priority but one, which an engine in the kernel keeps for the thread that seldom sleeps. Threads that
 /// serve interrupts have 50.
 const LOW: i32 = 2;
+
+/// Of a trial's sender, which goes before those that only catch up later what a moment took from them: held up once, the trial
+/// is done again. An engine in the kernel has one less for the thread that seldom sleeps, as above.
+const OF_TRIALS: i32 = LOW + 2;
 
 /// What a sending thread had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
@@ -57,7 +61,7 @@ impl Priority {
     /// Gives it to the calling thread, for good. Says what the thread has then.
     pub fn take(self) -> Had {
         match self {
-            Priority::RealTime => first(LOW),
+            Priority::RealTime => first(OF_TRIALS),
             // Whoever started us may have made it one.
             Priority::Ordinary | Priority::AsNeeded => had(),
         }
@@ -152,6 +156,12 @@ mod tests {
             assert_eq!(policy(), libc::SCHED_FIFO);
             give_up();
             assert_eq!((policy(), is_real_time()), (libc::SCHED_OTHER, false));
+            // A trial goes before it.
+            assert_eq!(Priority::RealTime.take(), Had::RealTime);
+            let mut parameters = libc::sched_param { sched_priority: 0 };
+            // SAFETY: a pointer to an initialised value that outlives the call; 0 is the calling thread.
+            unsafe { libc::sched_getparam(0, &raw mut parameters) };
+            assert!(parameters.sched_priority > LOW);
         })
         .join()
         .expect("a thread");

@@ -37,6 +37,8 @@ class Browser:
         self.child = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
              "--hide-scrollbars", f"--user-data-dir={self.folder}/profile", "--remote-debugging-pipe", "about:blank"],
+            # It leaves folders in $TMPDIR when it is ended.
+            env={**os.environ, "TMPDIR": self.folder},
             preexec_fn=_pipes(commands, answers), pass_fds=(3, 4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(commands)
         os.close(answers)

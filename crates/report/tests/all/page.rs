@@ -95,6 +95,8 @@ fn probe(dir: &Path, page: &str, width: u32) -> String {
     });
     let browser = browser.expect("a browser is needed: apt-get install chromium");
     let out = Command::new(browser)
+        // It leaves folders there.
+        .env("TMPDIR", dir)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0"])
         .args([
             "--disable-background-networking",
