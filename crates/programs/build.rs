@@ -10,9 +10,9 @@ const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (se
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
 /// `bpf/NAME.bpf.c` becomes `NAME.skel.rs`; `src/lib.rs` has the same names.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     "bridge", "drops", "guard", "heads", "meter", "reflect", "segments", "serve", "sessions", "stamp",
-    "steer",
+    "steer", "verdicts",
 ];
 
 fn main() {

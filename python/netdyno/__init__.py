@@ -13,10 +13,13 @@ has not got them. `craft`, `info`, `read` and `compare` need none. docs/python.m
 
 from . import errors
 from ._agent import ClockOffset, Program
+from ._agents import at_agents
 from ._ask import sr
 from ._core import VERSION as __version__
+from ._drops import Drops, DropsSeen, drops
 from ._job import Job
 from ._start import craft, edit, job, start
+from ._trend import Trend, TrendFigure, TrendSeries, trend
 from ._verbs import (
     bridge,
     clone,
@@ -68,6 +71,8 @@ __all__ = [
     "AgentMissing",
     "ClockOffset",
     "Comparison",
+    "Drops",
+    "DropsSeen",
     "EngineError",
     "Info",
     "Job",
@@ -83,13 +88,18 @@ __all__ = [
     "Run",
     "Short",
     "Snapshot",
+    "Trend",
+    "TrendFigure",
+    "TrendSeries",
     "UsageError",
     "__version__",
+    "at_agents",
     "bridge",
     "clone",
     "collect",
     "compare",
     "craft",
+    "drops",
     "edit",
     "endpoint",
     "endpoint_search",
@@ -117,5 +127,6 @@ __all__ = [
     "sessions_server",
     "sr",
     "start",
+    "trend",
     "trial",
 ]

@@ -169,6 +169,8 @@ class Agent:
         self._ended = threading.Event()
         # Read and not yet looked at: a part of a line, or more.
         self._rest = bytearray()
+        # What of its lines could not be understood.
+        self._nonsense: str | None = None
         self._clock: tuple[int, Future[ClockOffset]] | None = None
         self._closing = False
         self._pid = os.getpid()
@@ -177,7 +179,7 @@ class Agent:
         self._threads: list[threading.Thread] = []
         self._child: subprocess.Popen[bytes]
         command = self._command(program, list(grants), privileged, list(around))
-        self._name = command[0] if not self._sudo else command[3]
+        self.name = command[0] if not self._sudo else command[3]
         try:
             # Ctrl-C may come anywhere in here.
             self._begin(command)
@@ -233,19 +235,19 @@ class Agent:
             answer = self.request("hello", params).result(_HELLO)
         except (TimeoutError, _FutureTimeout):
             raise AgentLost(
-                f"{self._name} did not answer within {_HELLO:.0f} s",
+                f"{self.name} did not answer within {_HELLO:.0f} s",
                 remedy="is it the program netdyno? NETDYNO_BINARY and program= name it",
             ) from None
         except AgentLost as error:
             raise self._no_hello(error) from None
         except UsageError as error:
             raise AgentMismatch(
-                f"{self._name} does not speak {PROTOCOL}: {error.message}", remedy="install netdyno and this package of one version"
+                f"{self.name} does not speak {PROTOCOL}: {error.message}", remedy="install netdyno and this package of one version"
             ) from None
         theirs = (answer.get("protocol"), answer.get("job"), answer.get("report"))
         if theirs != (PROTOCOL, _core.JOB, _core.REPORT):
             raise AgentMismatch(
-                f"{self._name} is netdyno {answer.get('version')} and speaks {', '.join(map(str, theirs))};"
+                f"{self.name} is netdyno {answer.get('version')} and speaks {', '.join(map(str, theirs))};"
                 f" this package is {_core.VERSION} and speaks {PROTOCOL}, {_core.JOB}, {_core.REPORT}",
                 remedy="install netdyno and this package of one version",
             )
@@ -261,18 +263,18 @@ class Agent:
         if self._sudo and "sudo" in said:
             return PermissionDenied(
                 f"sudo refused: {said.splitlines()[0]}",
-                remedy=f"run Python as root, allow it (visudo: `{_user()} ALL=(root) NOPASSWD: {self._name}`), or give the program"
-                f" what it needs: sudo setcap {_CAPABILITIES} {self._name}",
+                remedy=f"run Python as root, allow it (visudo: `{_user()} ALL=(root) NOPASSWD: {self.name}`), or give the program"
+                f" what it needs: sudo setcap {_CAPABILITIES} {self.name}",
             )
         if not self._sudo and "CAP_SYS_ADMIN" in said:
             return self._permitted(PermissionDenied(said.splitlines()[-1].removeprefix("netdyno: ")))
         if status == 2 and "agent" in said:
             return AgentMismatch(
-                f"{self._name} has no `agent --stdio`: it is of an earlier version",
+                f"{self.name} has no `agent --stdio`: it is of an earlier version",
                 remedy="install netdyno and this package of one version, or name another with NETDYNO_BINARY or program=",
             )
         if said and status is not None and status > 0:
-            return AgentMissing(f"{self._name} ended with status {status}: {said.splitlines()[0].removeprefix('netdyno: ')}")
+            return AgentMissing(f"{self.name} ended with status {status}: {said.splitlines()[0].removeprefix('netdyno: ')}")
         return error
 
     def _permitted(self, error: NetdynoError) -> NetdynoError:
@@ -281,7 +283,7 @@ class Agent:
             return error
         by_sudo = "leave out sudo=False" if self._program.sudo is False else "give program=nd.Program(sudo=True)"
         error.remedy = (
-            f"{by_sudo}, so that `sudo -n` starts it; or run Python as root, or give the program what it needs: sudo setcap {_CAPABILITIES} {self._name}"
+            f"{by_sudo}, so that `sudo -n` starts it; or run Python as root, or give the program what it needs: sudo setcap {_CAPABILITIES} {self.name}"
         )
         return error
 
@@ -359,7 +361,7 @@ class Agent:
                 # An answer that comes later starts no exchange beside what others write by then.
                 with self._lock:
                     self._clock = None
-                raise AgentLost(f"{self._name} did not tell the time within {_HELLO:.0f} s") from None
+                raise AgentLost(f"{self.name} did not tell the time within {_HELLO:.0f} s") from None
             except (OSError, ValueError):
                 raise self._lost() from None
             except KeyboardInterrupt:
@@ -378,7 +380,7 @@ class Agent:
                 (at, ahead, trip, exchanges), rest = _core.exchange_clocks(*ends, bytes(self._rest), name)
                 self._rest[:] = rest
             if exchanges == 0:
-                raise AgentLost(f"{self._name} did not tell the time")
+                raise AgentLost(f"{self.name} did not tell the time")
             told.set_result(ClockOffset(ahead, (trip + 1) // 2 + 1, trip, exchanges, at))
         except BaseException as error:
             told.set_exception(error)
@@ -498,8 +500,13 @@ class Agent:
             how = f"ended with status {status}"
         said = self._words()
         last = f": {said.splitlines()[-1]}" if said else ""
+        if self._nonsense is not None:
+            return AgentLost(
+                f"{self.name} said what is no line of {PROTOCOL} ({self._nonsense})",
+                remedy="is it the program netdyno? NETDYNO_BINARY and program= name it",
+            )
         return AgentLost(
-            f"{self._name} {how} while it was needed{last}",
+            f"{self.name} {how} while it was needed{last}",
             remedy="what it had attached to interfaces is gone with it; start the job again",
         )
 
@@ -513,20 +520,14 @@ class Agent:
                 self._said = (self._said + line)[-_SAID:]
 
     def _read(self) -> None:
-        stream = self._child.stdout
-        assert stream
-        with contextlib.suppress(OSError, ValueError):
-            while piece := os.read(stream.fileno(), 1 << 16):
-                looked = len(self._rest)
-                self._rest += piece
-                # What was read during an exchange of times may be whole lines, too.
-                while (end := self._rest.find(b"\n", looked)) >= 0:
-                    line, looked = bytes(self._rest[:end]), 0
-                    del self._rest[: end + 1]
-                    with contextlib.suppress(ValueError):
-                        told = json.loads(line)
-                        if isinstance(told, dict):
-                            self._take(told)
+        try:
+            with contextlib.suppress(OSError):
+                self._read_lines()
+        except Exception as error:
+            # Another program, or an agent that is not to be believed: nothing that it says later counts, and nobody waits for it.
+            self._nonsense = f"{type(error).__name__}: {error}"[:200]
+            with contextlib.suppress(OSError):
+                self._to.close()
         with self._lock:
             self._ended.set()
             waiting, self._waiting = self._waiting, {}
@@ -540,6 +541,24 @@ class Agent:
                 answer.set_exception(lost)
             for listener in listeners.values():
                 listener("lost", {"error": lost})
+
+    def _read_lines(self) -> None:
+        stream = self._child.stdout
+        assert stream
+        while piece := os.read(stream.fileno(), 1 << 16):
+            looked = len(self._rest)
+            self._rest += piece
+            # What was read during an exchange of times may be whole lines, too.
+            while (end := self._rest.find(b"\n", looked)) >= 0:
+                line, looked = bytes(self._rest[:end]), 0
+                del self._rest[: end + 1]
+                try:
+                    told = json.loads(line)
+                except ValueError:
+                    # Some shells' profiles have a word to say first.
+                    continue
+                if isinstance(told, dict):
+                    self._take(told)
 
     def _take(self, told: dict[str, Any]) -> None:
         number = told.get("id")

@@ -66,6 +66,7 @@ __all__ = [
     "GoalResult",
     "Group",
     "HardwareStamps",
+    "HeldSessions",
     "HostCounter",
     "Impaired",
     "Interface",
@@ -121,6 +122,8 @@ __all__ = [
     "Unfinished",
     "Verdict",
     "Written",
+    "XdpProgram",
+    "XdpVerdict",
 ]
 
 
@@ -199,6 +202,8 @@ class Achieved(Record):
     """What was sent."""
     verdict: Verdict
     """Whether it was done as asked."""
+    xdp: XdpProgram | None
+    """What the XDP program said that is the lab's device (`netdyno lab --dut-xdp`)."""
 
     _MEMBERS = {
         "adjustments": ("*Adjustment", ()),
@@ -236,6 +241,7 @@ class Achieved(Record):
         "trials": ("*Trial", ()),
         "tx": ("Tx", None),
         "verdict": ("Verdict", None),
+        "xdp": ("XdpProgram", None),
     }
 
 
@@ -873,7 +879,7 @@ class ClonedSessions(Record):
     gaps: int
     """Copied sessions that ended with a gap, because a segment was neither captured nor retransmitted."""
     half_open: int
-    """SYNs whose connection never came about."""
+    """SYNs whose connection was never established."""
     idle: int
     """Ended because nothing came for long."""
     midstream: int
@@ -957,7 +963,7 @@ class Collection(Record):
     """Messages that the kernel had no room for, or that still waited a second after the end, at least (of those that it had
     joined on their way it counts several as one): this collector lost them, no exporter did."""
     dropped_samples: int | None
-    """Samples that agents of sFlow say they dropped for want of resources."""
+    """Samples that agents of sFlow say they dropped for lack of resources."""
     duplicate_messages: int
     """Messages whose sequence numbers had arrived before."""
     duplicate_records: int
@@ -1942,7 +1948,7 @@ class Exporter(Record):
     address, all connections from there together. `(others)`: who had no room here, and datagrams that were no messages."""
 
     dropped_samples: int | None
-    """Samples that agents of sFlow say they dropped for want of resources."""
+    """Samples that agents of sFlow say they dropped for lack of resources."""
     duplicate_messages: int
     """Messages whose sequence numbers had arrived before."""
     duplicate_records: int
@@ -2307,6 +2313,35 @@ class HardwareStamps(Record):
         "max_error_ns": ("", None),
         "set_ns": ("", None),
         "software_frames": ("", None),
+    }
+
+
+class HeldSessions(Record):
+    """TCP connections that were held open."""
+
+    answered_again: int
+    """Those of them that had a whole answer."""
+    asked: int
+    """So many were to be held."""
+    closing_ns: int
+    """How long it took to close those that were left."""
+    held: int
+    """So many were when all had been opened: answered, and neither side had closed."""
+    opening_ns: int
+    """How long it took until then."""
+    used_again: int
+    """Those that were asked once more at the end."""
+    using_ns: int
+    """How long that took."""
+
+    _MEMBERS = {
+        "answered_again": ("", None),
+        "asked": ("", None),
+        "closing_ns": ("", None),
+        "held": ("", None),
+        "opening_ns": ("", None),
+        "used_again": ("", None),
+        "using_ns": ("", None),
     }
 
 
@@ -3316,8 +3351,8 @@ class Served(Record):
 
 
 class Sessions(Record):
-    """What became of TCP connections. `opened` is the sum of `finished` and `failed`, and `failed` that of `reset`,
-    `timed_out`, `unanswered` and `abandoned`."""
+    """What became of TCP connections. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`,
+    `timed_out`, `unanswered`, `closed_early`, `refused` and `abandoned`."""
 
     abandoned: int
     """Connections that were ended by a RST from here, because the run was ended before its time."""
@@ -3325,10 +3360,14 @@ class Sessions(Record):
     """Bytes of answers, with their headers of HTTP."""
     answer_ns: Distribution | None
     """From the first sending of the request to the end of its answer."""
+    answers: int
+    """Whole answers: the sum of the next six."""
     arp_replies: int
     """ARP requests for addresses of clients that were answered."""
     client_addresses: int
     """Number of addresses of clients."""
+    closed_early: int
+    """Connections that the server closed after a whole answer, though more was to be asked or they were to be held."""
     cpu_ns: int
     """CPU time of the thread that sent; frames that arrived on its core are answered in it."""
     deferred_requests: int
@@ -3342,19 +3381,26 @@ class Sessions(Record):
     failed: int
     """Connections that did not."""
     finished: int
-    """Connections that went to their end: an answer, and a FIN from either side that the other acknowledged."""
+    """Connections that went to their end: each request had a whole answer, whatever its status, and either side closed and had
+    that acknowledged; or the client ended it by a RST, where that was asked for."""
     finished_per_second: float
     """Connections that were finished, a second of that time."""
     first_client: str
     """The first address of the clients, and how many there are."""
     handshake_ns: Distribution | None
     """From the first SYN to the SYN-ACK; a SYN that was lost is part of it."""
+    held: HeldSessions | None
+    """Of connections that were held open."""
     intended_per_second: float | None
     """New connections a second that were asked for. Left out where none were."""
     late: int
     """Connections that were opened more than a millisecond after they were due."""
     malformed: int
     """Segments whose lengths contradict themselves."""
+    not_http: int
+    """Whole answers that do not begin with a status of HTTP/1.1."""
+    open: int
+    """Connections that were still open at the end, as their slots say: none, unless the run broke off."""
     opened: int
     """Connections of which a SYN was sent."""
     opened_per_second: float
@@ -3363,6 +3409,10 @@ class Sessions(Record):
     """Time in which connections were opened."""
     out_of_order: int
     """Segments of the server that came before their turn."""
+    refused: int
+    """Connections that were ended by a RST from here, because the server takes no segment as long as the request (its MSS)."""
+    requests: int
+    """Requests, without those that were sent again."""
     reset: int
     """Connections that a RST ended."""
     resets_sent: int
@@ -3379,6 +3429,16 @@ class Sessions(Record):
     """SYNs that were sent again."""
     server: str
     """Address and port of the server."""
+    status_1xx: int
+    """Whole answers with a status of 100 to 199."""
+    status_2xx: int
+    """Whole answers with a status of 200 to 299."""
+    status_3xx: int
+    """Whole answers with a status of 300 to 399."""
+    status_4xx: int
+    """Whole answers with a status of 400 to 499."""
+    status_5xx: int
+    """Whole answers with a status of 500 to 599."""
     timed_out: int
     """Connections that were not over in time."""
     tuples: int
@@ -3386,9 +3446,13 @@ class Sessions(Record):
     tuples_in_use: int
     """Times that a tuple was passed over because its last connection was not over."""
     unanswered: int
-    """Connections that the server closed without an answer."""
+    """Connections that the server closed before the answer at hand was whole."""
+    undeferred_requests: int
+    """Those of them for which there was no place to wait in: they were sent when their time was over."""
     unexpected: int
     """Segments that no connection in that state expects."""
+    unframed_answers: int
+    """Answers whose length their first segment does not say, where the client needs it: it waits for the server to close."""
     without_room: int
     """Segments that had no room in the frame that asked for them, and were not sent."""
 
@@ -3396,8 +3460,10 @@ class Sessions(Record):
         "abandoned": ("", None),
         "answer_bytes": ("", None),
         "answer_ns": ("Distribution", None),
+        "answers": ("", 0),
         "arp_replies": ("", None),
         "client_addresses": ("", None),
+        "closed_early": ("", 0),
         "cpu_ns": ("", None),
         "deferred_requests": ("", None),
         "duplicates": ("", None),
@@ -3408,13 +3474,18 @@ class Sessions(Record):
         "finished_per_second": ("", None),
         "first_client": ("", None),
         "handshake_ns": ("Distribution", None),
+        "held": ("HeldSessions", None),
         "intended_per_second": ("", None),
         "late": ("", None),
         "malformed": ("", None),
+        "not_http": ("", 0),
+        "open": ("", 0),
         "opened": ("", None),
         "opened_per_second": ("", None),
         "opening_ns": ("", None),
         "out_of_order": ("", None),
+        "refused": ("", 0),
+        "requests": ("", 0),
         "reset": ("", None),
         "resets_sent": ("", None),
         "retransmitted": ("", None),
@@ -3423,11 +3494,18 @@ class Sessions(Record):
         "retransmitted_requests": ("", None),
         "retransmitted_syns": ("", None),
         "server": ("", None),
+        "status_1xx": ("", 0),
+        "status_2xx": ("", 0),
+        "status_3xx": ("", 0),
+        "status_4xx": ("", 0),
+        "status_5xx": ("", 0),
         "timed_out": ("", None),
         "tuples": ("", None),
         "tuples_in_use": ("", None),
         "unanswered": ("", None),
+        "undeferred_requests": ("", 0),
         "unexpected": ("", None),
+        "unframed_answers": ("", 0),
         "without_room": ("", None),
     }
 
@@ -4517,6 +4595,62 @@ class Written(Record):
     }
 
 
+class XdpProgram(Record):
+    """The XDP program that is the lab's device, while this run lasted."""
+
+    counting_ns_per_frame: float | None
+    """Nanoseconds for each frame that counting its verdicts took."""
+    frames: int
+    """Frames that it was run on, by the kernel's statistics, in both directions."""
+    notes: tuple[str, ...]
+    """What the reader should know."""
+    ns_per_frame: float | None
+    """Nanoseconds for each of them, less what counting its verdicts took. What is left of that are some ten nanoseconds, the
+    same with every program."""
+    object: str
+    """The object's file."""
+    program: str
+    """The name of its function."""
+    unlisted_frames: int | None
+    """Frames that stand in no row of `verdicts`: there were too many streams."""
+    verdicts: Rows[XdpVerdict]
+    """What it said of them, by interface and stream. Left out where verdicts could not be counted."""
+
+    _MEMBERS = {
+        "counting_ns_per_frame": ("", None),
+        "frames": ("", None),
+        "notes": ("*", ()),
+        "ns_per_frame": ("", None),
+        "object": ("", None),
+        "program": ("", None),
+        "unlisted_frames": ("", None),
+        "verdicts": ("*XdpVerdict", ()),
+    }
+
+
+class XdpVerdict(Record):
+    """Frames that an XDP program said the same of."""
+
+    frames: int
+    """How many."""
+    in_several_buffers: bool
+    """They lay in several buffers, whose end is not looked at: of which stream they are is not known."""
+    interface: str | None
+    """The device's interface that they came in by; a number where it has no name any more."""
+    stream: int | None
+    """The stream, of frames that bear a signature when the program is done."""
+    verdict: str
+    """`pass`, `drop`, `tx`, `redirect`, `aborted`; `(verdict N)` of what is none."""
+
+    _MEMBERS = {
+        "frames": ("", None),
+        "in_several_buffers": ("", False),
+        "interface": ("", None),
+        "stream": ("", None),
+        "verdict": ("", None),
+    }
+
+
 _CLASSES: dict[str, type[Record]] = {
     "Achieved": Achieved,
     "Adjustment": Adjustment,
@@ -4574,6 +4708,7 @@ _CLASSES: dict[str, type[Record]] = {
     "GoalResult": GoalResult,
     "Group": Group,
     "HardwareStamps": HardwareStamps,
+    "HeldSessions": HeldSessions,
     "HostCounter": HostCounter,
     "Impaired": Impaired,
     "Interface": Interface,
@@ -4629,6 +4764,8 @@ _CLASSES: dict[str, type[Record]] = {
     "Unfinished": Unfinished,
     "Verdict": Verdict,
     "Written": Written,
+    "XdpProgram": XdpProgram,
+    "XdpVerdict": XdpVerdict,
 }
 for _class in _CLASSES.values():
     _class._CLASSES = _CLASSES

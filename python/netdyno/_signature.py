@@ -26,6 +26,8 @@ _ABOUT = {
     "endpoint": "Streams and transactions over this host's TCP and UDP, against a netdyno server.",
     "endpoint-server": "The far end of endpoint tests.",
     "endpoint-search": "Finds the smallest socket buffer, or the highest rate of transactions, between two endpoints.",
+    "sessions": "Makes TCP connections by the million, as clients of a server, without the host's TCP.",
+    "sessions-server": "A server of TCP connections that keeps no state, without the host's TCP.",
     "iperf3": "Tests with a server of iperf3's protocol.",
     "iperf3-server": "A server of iperf3's protocol.",
     "netperf": "Tests with a server of netperf's protocol.",

@@ -70,29 +70,29 @@ class Cloned(Record):
     """A clone of sessions."""
 
     compared: int
-    """Answers of both servers that were compared,"""
+    """Answers of both servers that were compared."""
     connected: int
-    """Connections to the target that came about,"""
+    """Connections to the target that were established."""
     copied_sessions: int
-    """those that were copied,"""
+    """Sessions that were copied."""
     cut_sessions: int
-    """and those of them that ended with a gap."""
+    """Copied sessions that ended with a gap."""
     different: int
-    """and those that differ."""
+    """Answers that differ."""
     dropped_frames: int
-    """and those that were lost before they could be looked at."""
+    """Frames that were lost before they could be looked at."""
     due_bytes: int
-    """Bytes that were to be said to the target,"""
+    """Bytes that were to be sent to the target."""
     frames: int
-    """Frames that were captured,"""
+    """Frames that were captured."""
     open_sessions: int
-    """those that are copied at this moment,"""
+    """Sessions that are copied at this moment."""
     sent_bytes: int
-    """and that were said."""
+    """Bytes that were sent to the target."""
     sessions: int
-    """Sessions that were seen,"""
+    """Sessions that were seen."""
     unconnected: int
-    """and those that did not."""
+    """Connections to the target that were not."""
 
     _MEMBERS = {
         "compared": ("", None),

@@ -76,10 +76,12 @@ def craft(
     size: str | int | None = None,
     seed: int = 0,
     sign: bool = False,
+    link_speed: str = "10gbps",
 ) -> list[bytes]:
     """The frames that `send` would send, without FCS: ``count`` of them from number ``first`` on, or fewer where they end.
 
     Needs no rights, and runs nothing. ``what``: an expression, a scenario (the name of its file, or a dict), a packet of Scapy.
+    ``link_speed`` is what a scenario's rates in percent are percent of; in which order frames of several streams come depends on it.
     """
     if count < 0 or first < 0:
         raise UsageError("frames are counted from 0 on", setting="count" if count < 0 else "first")
@@ -91,12 +93,12 @@ def craft(
                 text = file.read()
         except OSError as error:
             raise UsageError(f"{name} cannot be read: {error.strerror}", setting="what") from error
-        return _core.craft_scenario(text, str(name), first, count, shaped, seed, sign)
+        return _core.craft_scenario(text, str(name), first, count, shaped, seed, sign, link_speed)
     if isinstance(what, str):
         return _core.craft_expression(what, first, count, shaped, seed, sign)
     stand_in = what if isinstance(what, Mapping) else translated(what)
     if isinstance(stand_in, Mapping):
-        return _core.craft_scenario(json.dumps(dict(stand_in)), "the scenario", first, count, shaped, seed, sign)
+        return _core.craft_scenario(json.dumps(dict(stand_in)), "the scenario", first, count, shaped, seed, sign, link_speed)
     return stand_in[first : first + count]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import os
 import sys
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from . import snapshot as at
 from ._agent import Agent, ClockOffset, Program
 from ._job import Job
-from .errors import NetdynoError, UsageError
+from .errors import AgentLost, NetdynoError, UsageError
 from .report import Report
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Run:
         self._error: BaseException | None = None
         self._collecting = threading.Lock()
         asks = job.asks()
+        self._writes = [str(path) for path in asks["write"]]
         program = program or Program()
         self._agent_pid = os.getpid()
         asked: Future[Any] = Future()
@@ -221,15 +223,22 @@ class Run:
 
     def _fetch(self) -> None:
         """Puts the files that it wrote where the job says: by this user's rights, and whole or not at all."""
-        files = self._agent.ask("job.files", {"run": self.id})["files"]
-        for file in files:
+        written = self._agent.ask("job.files", {"run": self.id})["files"]
+        for name in (str(file["name"]) for file in written):
+            if not _is_written(name, self._writes):
+                raise AgentLost(f"{self._agent.name} has a file `{name[:200]}`, which the job does not write; nothing was written")
+        for file in written:
             place = Path(file["name"])
             try:
                 descriptor, partial = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
                 try:
+                    digest = hashlib.sha256()
                     with os.fdopen(descriptor, "wb") as out:
                         for piece in self._agent.read(self.id, file["name"]):
+                            digest.update(piece)
                             out.write(piece)
+                    if digest.hexdigest() != file["sha256"]:
+                        raise AgentLost(f"{place} came with another SHA-256 than it was said to have; nothing was written")
                     umask = os.umask(0)
                     os.umask(umask)
                     os.chmod(partial, 0o666 & ~umask)
@@ -476,6 +485,18 @@ def _end(agent: Agent, name: str) -> None:
             agent.request("job.forget", run)
 
     threading.Thread(target=end, name="netdyno-ends", daemon=True).start()
+
+
+def _is_written(name: str, writes: list[str]) -> bool:
+    """An agent on another host is not believed: only files that the job names are written, and those that stand beside one because it
+    begins anew (`records-20261128T230000Z.csv` of `records.csv`).
+    """
+    for own in writes:
+        begins, ends = os.path.splitext(own)
+        beside = os.path.dirname(name) == os.path.dirname(own) and name.startswith(begins) and name.endswith(ends)
+        if name == own or beside:
+            return True
+    return False
 
 
 def _privileged(job: dict[str, Any]) -> bool:

@@ -55,6 +55,10 @@ class Run:
         say(id=request, result={"report": report})
 
 
+def params_of(runs, params):
+    return runs[params["run"]].job
+
+
 def main():
     runs, contents = {}, {}
     if WRONG == "sudo":
@@ -97,6 +101,11 @@ def main():
             say(id=number, result={"run": run.name, "job": params["job"], "interfaces": []})
         elif method == "job.wait":
             run = runs[params["run"]]
+            if WRONG == "nested":
+                sys.stdout.write('{"method": "run.note", "params": ' + "[" * 100_000 + "]" * 100_000 + "}\n")
+                sys.stdout.flush()
+            if WRONG == "garbled":
+                say(method="run.note", params=[1])
             if WRONG == "dies":
                 os.kill(os.getpid(), 9)
             if WRONG == "denied":
@@ -116,7 +125,13 @@ def main():
         elif method == "job.rate" and params.get("rate") == "1x":
             say(id=number, error={"code": -32602, "message": "job.rate: `1x` is not a rate", "data": {"kind": "usage", "setting": "rate"}})
         elif method == "job.files":
-            say(id=number, result={"files": []})
+            files = []
+            if WRONG in ("elsewhere", "changed"):
+                name = os.environ["NETDYNO_DOUBLE_FILE"] if WRONG == "elsewhere" else params_of(runs, params)["write"]
+                files = [{"name": name, "bytes": 3, "sha256": "00" * 32}]
+            say(id=number, result={"files": files})
+        elif method == "file.read":
+            say(id=number, result={"base64": "YWJj", "offset": 3, "end": True})
         else:
             say(id=number, result={})
     for run in runs.values():

@@ -97,7 +97,7 @@ def test_a_report_has_what_everybody_reads_and_says_what_it_has_not():
     with pytest.raises(nd.Short) as short:
         report.raise_for_status()
     assert short.value.report is report
-    assert report.figure("lost_ratio" if any(f.figure == "lost_ratio" for f in report.figures) else report.figures[0].figure) >= 0
+    assert report.figure("loss_ratio") == 0.01875
     with pytest.raises(nd.NotMeasured, match="has no figure `nonsense`"):
         report.figure("nonsense")
 
@@ -183,3 +183,45 @@ def test_a_capture_is_described_and_read(tmp_path):
 def test_scapy_and_pandas_are_imported_by_nobody_who_has_no_use_for_them():
     code = "import sys, netdyno as nd; nd.craft('ipv4/udp'); nd.job(nd.send, [b'x' * 60]); print([m for m in ('scapy', 'pandas', 'IPython') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_folder_of_results_tells_what_became_worse(tmp_path):
+    raw = nd.read(GOLDEN).raw
+    # Ten alike, and from the seventh on half of it arrives.
+    for day in range(1, 11):
+        raw["environment"]["started"] = f"2026-10-{day:02d}T00:00:00Z"
+        rx = 9_600_000 - day % 3 if day < 7 else 4_800_000 + day
+        raw["result"]["rx"]["frames"], raw["result"]["loss"] = rx, {"frames": 9_600_000 - rx, "ratio": 1 - rx / 9_600_000}
+        nd.Report(raw).save(tmp_path / f"{day:02d}")
+    found = nd.trend(tmp_path)
+    assert not found.ok and found.outcome == "worse" and found.results == 10 and len(found.series) == 1
+    lost = next(figure for figure in found.worse if figure.key == "loss_ratio")
+    assert len(lost.values) == 10 and (lost.shift["after"], lost.shift["since"]) == (5, 6)
+    with pytest.raises(nd.NetdynoError, match="worse than before: .*lost"):
+        found.raise_for_status()
+    assert "WORSE" in str(found) and "<svg" in found.to_html() and "<testsuite" in found.to_junit() and "lost" in found.to_markdown()
+    assert pickle.loads(pickle.dumps(found)) == found and found.series[0].figures.columns()["key"]
+    assert {figure.key for series in nd.trend(tmp_path, figure="loss_ratio").series for figure in series.figures} == {"loss_ratio"}
+    assert nd.trend(tmp_path, since="2026-10-07", least="5%").ok
+    for wrong, setting in (({"figure": "nonsense"}, "figure"), ({"since": "then"}, "since"), ({"figure": "throughput"}, "figure")):
+        with pytest.raises(nd.UsageError) as raised:
+            nd.trend(tmp_path, **wrong)
+        assert raised.value.setting == setting
+    with pytest.raises(nd.UsageError, match="nowhere"):
+        nd.trend(tmp_path / "nowhere")
+
+
+def test_rates_in_percent_are_of_the_links_speed():
+    scenario = {"streams": [{"frame": "ipv4/udp(dport=1)", "rate": "1%"}, {"frame": "ipv4/udp(dport=2)", "rate": "1kpps"}]}
+    ports = [int.from_bytes(frame[36:38], "big") for frame in nd.craft(scenario, count=2000)]
+    slower = [int.from_bytes(frame[36:38], "big") for frame in nd.craft(scenario, count=2000, link_speed="100mbps")]
+    assert ports.count(2) < slower.count(2) < 1900
+    with pytest.raises(nd.UsageError, match="no link's speed") as raised:
+        nd.craft(scenario, link_speed="fast")
+    assert raised.value.setting == "link_speed"
+
+
+def test_each_kind_of_job_says_what_it_does():
+    for kind in _table.kinds():
+        first = getattr(nd, kind.replace("-", "_")).__doc__.splitlines()[0]
+        assert first and not first.startswith("A job of the kind"), kind

@@ -17,6 +17,7 @@ import netdyno as nd
 import pytest
 import scapy.all as sc
 from netdyno import _agent
+from netdyno.run import _is_written as is_written
 from test_client import DOUBLE, JOB, program
 
 MAC = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
@@ -125,6 +126,25 @@ def test_megabytes_of_notes_are_taken_and_the_last_are_kept(nothing_left):
     with nd.start({**JOB, "duration": "0.3s"}, program=program("shouts")) as run:
         assert run.wait(60).ok
     assert len(run.notes) == 1024 and all(len(note.text) == 8012 for note in run.notes)
+
+
+@pytest.mark.parametrize("how", ["nested", "garbled"])
+def test_lines_that_nobody_can_understand_are_an_error_and_hold_nobody_up(how, nothing_left):
+    with pytest.raises(nd.AgentLost, match="said what is no line of netdyno.agent/1"):
+        nd.send("ipv4/udp", engine="null", rate=1000, duration=1, program=program(how))
+
+
+def test_an_agent_that_is_not_to_be_believed_writes_no_file_but_those_of_the_job(nothing_left, tmp_path, monkeypatch):
+    monkeypatch.setenv("NETDYNO_DOUBLE_FILE", str(tmp_path / "authorized_keys"))
+    for how, said in (("elsewhere", "authorized_keys`, which the job does not write"), ("changed", "another SHA-256")):
+        with pytest.raises(nd.AgentLost, match=said):
+            nd.replay(nd.craft("ipv4/udp"), write=tmp_path / "out.pcap", program=program(how), duration="0.1s")
+        assert list(tmp_path.iterdir()) == []
+    # A file that begins anew has other names, beside its own.
+    own = ["a/flows.csv"]
+    assert is_written("a/flows.csv", own) and is_written("a/flows-20261124T013000Z.csv", own)
+    for name in ("a/other.csv", "a/flows/a.csv", "a/flows.csv.sh", "flows.csv", "a/flows-/../x.csv", "/a/flows.csv", ""):
+        assert not is_written(name, own), name
 
 
 def test_who_looks_on_and_stops_looking_holds_nothing_up_and_gets_the_newest_later(nothing_left):

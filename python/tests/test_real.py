@@ -65,6 +65,20 @@ def test_lists_of_packets_and_bytes_are_sent(lab, tmp_path):
         file.unlink()
 
 
+def test_what_the_kernel_drops_is_counted_while_a_block_goes_on(lab):
+    # Nobody listens at that port of the far host.
+    frame = f"ether(dst=ff:ff:ff:ff:ff:ff)/ipv4(src={lab.tx_address}, dst={lab.rx_address})/udp(sport=1, dport=47123)"
+    with nd.drops(filter="udp and port 47123") as counted:
+        assert nd.send(frame, on=lab.tx, sign="never", rate="1kpps", count=100).tx.frames == 100
+    assert counted.seen is counted.stop() and counted.seen.frames == 100 == sum(cause.frames for cause in counted.seen.drops)
+    assert {(cause.reason, cause.protocol, cause.port) for cause in counted.seen.drops} == {("NO_SOCKET", "udp", 47123)}
+    with pytest.raises(ZeroDivisionError), nd.drops() as counted:
+        1 / 0  # noqa: B018
+    assert counted.seen is not None and counted._child.returncode == 0
+    with pytest.raises(nd.EngineError, match="nothere0"):
+        nd.drops(on="nothere0")
+
+
 def test_answers_are_paired_with_what_was_asked(lab):
     asked = sc.Ether(dst="ff:ff:ff:ff:ff:ff") / sc.IP(src=str(lab.tx_address), dst=str(lab.rx_address)) / sc.ICMP(id=7, seq=(1, 20))
     answered, silent = nd.sr(asked, on=lab.tx)
@@ -257,16 +271,30 @@ def test_ctrl_c_ends_a_run_in_order_and_keeps_its_report(tmp_path):
     assert child.wait(30) == 0
 
 
-def test_sendpfast_sends_through_netdyno_in_all_its_forms():
+def in_a_lab(script: str, folder: Path) -> dict:
+    """What a script prints that runs in a lab, by root."""
     program = nd.Program().find()
     # (By sudo the environment is another.)
     known = [f"{name}={os.environ[name]}" for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE") if name in os.environ]
-    command = [program, "lab", "--", "env", *known, f"NETDYNO_BINARY={program}", sys.executable, str(HERE / "sendpfast.py")]
+    command = [program, "lab", "--", "env", *known, f"NETDYNO_BINARY={program}", sys.executable, str(HERE / script)]
     if os.geteuid() != 0:
         command = ["sudo", "-n", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_one_job_is_carried_out_by_several_agents(tmp_path):
+    found = in_a_lab("joint.py", tmp_path)
+    assert found["send"] == [1000, 1000, 0, ["far", "near"]]
+    assert found["frames"] == [10, 10]
+    assert "nobody" in found["refused"] and "\n" not in found["refused"]
+    done, frames = found["interrupted"]
+    assert not done and frames > 0
+
+
+def test_sendpfast_sends_through_netdyno_in_all_its_forms(tmp_path):
+    found = in_a_lab("sendpfast.py", tmp_path)
     for form, result in found.items():
         if form == "until Ctrl-C":
             assert result["packets"] > 20

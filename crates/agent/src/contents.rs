@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use wire::hex::{decode, encode};
 
@@ -104,10 +104,11 @@ impl Contents {
             );
             return Err(Fault::new(FaultKind::Limit, what));
         }
-        let Some(file) = &mut content.file else {
+        let Some(file) = &content.file else {
             return Err(Fault::usage(format!("content.chunk: {name} is whole already")));
         };
-        file.write_all(&piece).map_err(|error| room(&error))?;
+        // At its place: of a piece for which there was no room, the beginning may stand there already.
+        file.write_all_at(&piece, content.here).map_err(|error| room(&error))?;
         content.digest.update(&piece);
         content.here += piece.len() as u64;
         Ok(content.here)
@@ -169,6 +170,7 @@ fn room(error: &std::io::Error) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Seek, SeekFrom, Write};
 
     fn begin(contents: &mut Contents, bytes: &[u8]) -> Result<ContentBegun, Fault> {
         let sha256 = encode(&Sha256::digest(bytes));
@@ -194,6 +196,21 @@ mod tests {
         contents.forget("c1").expect("there");
         assert!(contents.forget("c1").is_err_and(|fault| fault.data.kind == FaultKind::Unknown));
         assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 0);
+    }
+
+    #[test]
+    fn a_piece_for_which_there_was_no_room_is_sent_again_to_its_own_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut contents = Contents::new(folder.path(), 100);
+        begin(&mut contents, b"abcdef").expect("begun");
+        assert_eq!(contents.chunk("c1", 0, &STANDARD.encode(b"ab")), Ok(2));
+        // What a full file system takes of a piece before it refuses the rest.
+        let file = contents.kept.get_mut("c1").and_then(|kept| kept.file.as_mut()).expect("open");
+        file.seek(SeekFrom::Start(2)).expect("a file");
+        file.write_all(b"cd").expect("room");
+        assert_eq!(contents.chunk("c1", 2, &STANDARD.encode(b"cdef")), Ok(6));
+        contents.end("c1").expect("whole");
+        assert_eq!(std::fs::read(contents.path("c1").expect("there")).expect("read"), b"abcdef");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use crate::grants::Grants;
 use crate::message::{AskHost, Fault, FaultKind, Host};
-use clocks::Clock;
+use clocks::{Clock, ClockState};
 use job::doctor::diagnose;
 use job::place::Place;
-use meter::clock::ClockState;
 use port::interface::Interface;
 use serde_json::{Value, json};
+
+/// Interfaces that are looked at by one request: each takes a while.
+const MOST_NAMED: usize = 256;
 
 /// What does not change while the agent runs.
 pub(crate) fn host() -> Host {
@@ -30,6 +32,10 @@ pub fn boot_id() -> String {
 /// Its clock, its interfaces, and what `netdyno doctor` finds.
 pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
     let failed = |error: String| Fault::new(FaultKind::Engine, error);
+    if asked.interfaces.len() > MOST_NAMED {
+        let what = format!("interfaces: {} are more than {MOST_NAMED}", asked.interfaces.len());
+        return Err(Fault::new(FaultKind::Limit, what).remedy("ask for the rest by another request"));
+    }
     for name in &asked.interfaces {
         grants.interface("interfaces", name)?;
     }
@@ -43,6 +49,9 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
         let mut told = told(&place.interface, grants);
         told["name"] = json!(name);
         told["granted"] = json!(true);
+        if let Some(counted) = place.counters().ok().and_then(|mut counters| counters.read().ok()) {
+            told["counters"] = json!({ "rx_frames": counted.rx_packets, "tx_frames": counted.tx_packets });
+        }
         Ok(told)
     };
     let named: Vec<Value> = asked.interfaces.iter().map(named).collect::<Result<_, Fault>>()?;

@@ -24,9 +24,11 @@ pub enum Came {
 #[derive(Debug)]
 pub struct Input<F> {
     from: F,
-    /// Read, and not handed on.
+    /// Read, and not handed on but for what `handed` says.
     held: Vec<u8>,
-    /// Of these, from the front, so many have no newline.
+    /// So many, from the front, stood in lines that were handed on. They go when more is read, because many lines may come at once.
+    handed: usize,
+    /// Up to there none that was not handed on is a newline.
     looked: usize,
     /// Of a line that is too long, which has been told, the rest is passed over.
     skips: bool,
@@ -51,6 +53,7 @@ impl<F: AsFd> Input<F> {
         Input {
             from,
             held: Vec::new(),
+            handed: 0,
             looked: 0,
             skips: false,
             most,
@@ -83,7 +86,7 @@ impl<F: AsFd> Input<F> {
 
     /// Bytes that came of a line that is not whole yet.
     pub fn begun(&self) -> usize {
-        self.held.len()
+        self.held.len() - self.handed
     }
 
     /// The next line, or that there is none within `patience`. Bytes without a newline do not make it longer, however many come.
@@ -130,6 +133,7 @@ impl<F: AsFd> Input<F> {
             let found =
                 self.held.get(self.looked..).unwrap_or_default().iter().position(|byte| *byte == b'\n');
             let Some(end) = found.map(|at| self.looked + at) else {
+                self.held.drain(..std::mem::take(&mut self.handed));
                 self.looked = self.held.len();
                 if !self.skips && self.looked <= self.most {
                     return None;
@@ -138,10 +142,9 @@ impl<F: AsFd> Input<F> {
                 self.looked = 0;
                 return (!std::mem::replace(&mut self.skips, true)).then_some(Came::TooLong);
             };
-            let rest = self.held.split_off(end + 1);
-            let mut line = std::mem::replace(&mut self.held, rest);
-            line.pop();
-            self.looked = 0;
+            let line = self.held.get(self.handed..end).unwrap_or_default().to_vec();
+            self.handed = end + 1;
+            self.looked = self.handed;
             if std::mem::take(&mut self.skips) {
                 continue;
             }
@@ -151,8 +154,9 @@ impl<F: AsFd> Input<F> {
 
     /// A last line without a newline is one, too.
     fn rest(&mut self) -> Came {
-        let line = std::mem::take(&mut self.held);
-        self.looked = 0;
+        let line = self.held.split_off(self.handed);
+        self.held.clear();
+        (self.handed, self.looked) = (0, 0);
         if std::mem::take(&mut self.skips) {
             return Came::End;
         }

@@ -15,6 +15,7 @@
 extern crate no_schema as schemars;
 
 mod contents;
+mod devices;
 mod folder;
 mod grants;
 mod host;
@@ -32,10 +33,11 @@ pub use host::boot_id;
 pub use input::{Came, Input};
 pub use log::Log;
 pub use message::{
-    Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault,
-    FaultData, FaultKind, FilePiece, FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits,
-    May, OfContent, OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot, Used,
-    Welcome, Written,
+    Agree, Among, AskClock, AskHost, Client, ClockTold, ContentBegin, ContentBegun, ContentChunk,
+    DevicesStart, DevicesTold, EmulatedDevice, EmulatedVlan, Fault, FaultData, FaultKind, FilePiece,
+    FileRead, Hello, Host, JobGo, JobRate, JobStart, JobStarted, Limits, LinkSet, May, NeighbourTold,
+    OfContent, OfDevices, OfRun, PROTOCOL, RateSet, RunEnded, RunNote, RunOutcome, RunReady, RunSnapshot,
+    Used, Welcome, Written,
 };
 #[cfg(not(feature = "without-schemas"))]
 pub use schema::schema;
@@ -151,6 +153,8 @@ struct Agent {
     outbox: Arc<Outbox>,
     runs: Runs,
     shared: prepare::Shared,
+    devices: devices::AllDevices,
+    links: devices::Links,
     followers: Vec<JoinHandle<()>>,
     next_run: u64,
     greeted: bool,
@@ -192,6 +196,8 @@ impl Agent {
             outbox,
             runs: Runs::new(),
             shared: prepare::Shared::new(),
+            devices: devices::AllDevices::default(),
+            links: devices::Links::default(),
             followers: Vec::new(),
             next_run: 1,
             greeted: false,
@@ -244,6 +250,18 @@ impl Agent {
                 self.contents.forget(&content)?;
                 now(json!({}))
             }
+            "devices.start" => self.devices(&request.params()?)?,
+            "devices.look" => {
+                let OfDevices { devices } = request.params()?;
+                now(self.devices.look(&devices)?)
+            }
+            "devices.stop" => {
+                let OfDevices { devices } = request.params()?;
+                self.devices.stop(&devices)?;
+                self.log.iter().for_each(|log| log.devices("devices_over", &devices, json!({})));
+                now(json!({}))
+            }
+            "link.set" => self.set_link(&request.params()?)?,
             "job.start" => {
                 self.start(request).inspect_err(|fault| {
                     self.log.iter().for_each(|log| log.refused(&fault.message));
@@ -321,6 +339,27 @@ impl Agent {
         })?;
         self.keep(started);
         Ok(None)
+    }
+
+    /// What cannot be written down is not done.
+    fn is_written(&self) -> Result<(), Fault> {
+        self.log.as_ref().and_then(Log::broken).map_or(Ok(()), |why| Err(not_written(&why)))
+    }
+
+    fn devices(&mut self, asked: &DevicesStart) -> Result<Answered, Fault> {
+        self.is_written()?;
+        let devices = self.devices.start(asked, &self.grants)?;
+        let of = json!({ "on": asked.on, "addresses": asked.devices.len() });
+        self.log.iter().for_each(|log| log.devices("devices", &devices, of.clone()));
+        Ok(now(OfDevices { devices }))
+    }
+
+    fn set_link(&mut self, asked: &LinkSet) -> Result<Answered, Fault> {
+        self.is_written()?;
+        self.links.set(asked, &self.grants)?;
+        let of = json!({ "up": asked.up });
+        self.log.iter().for_each(|log| log.devices("link", &asked.on, of.clone()));
+        Ok(now(json!({})))
     }
 
     fn keep(&mut self, thread: JoinHandle<()>) {
@@ -419,9 +458,7 @@ impl Agent {
 
     fn start(&mut self, request: &Request) -> Result<(), Fault> {
         let asked: JobStart = request.params()?;
-        if let Some(why) = self.log.as_ref().and_then(Log::broken) {
-            return Err(not_written(&why));
-        }
+        self.is_written()?;
         let all = self.runs.len();
         let going: Vec<Arc<Run>> = self.runs.values().filter(|run| !run.is_over()).cloned().collect();
         if going.len() >= RUNNING || all >= RUNS {
@@ -494,6 +531,8 @@ impl Agent {
             }
         }
         self.runs.values().for_each(|run| run.forget());
+        self.devices.end();
+        self.links.put_back();
         if let Some(log) = &self.log {
             log.gone();
         }
@@ -536,6 +575,9 @@ mod tests {
             "content.begin" => request.params::<ContentBegin>().map(drop),
             "content.chunk" => request.params::<ContentChunk<'_>>().map(drop),
             "content.end" | "content.forget" => request.params::<OfContent>().map(drop),
+            "devices.start" => request.params::<DevicesStart>().map(drop),
+            "devices.look" | "devices.stop" => request.params::<OfDevices>().map(drop),
+            "link.set" => request.params::<LinkSet>().map(drop),
             "job.rate" => request.params::<JobRate>().map(drop),
             "job.go" => request.params::<JobGo>().map(drop),
             "file.read" => request.params::<FileRead>().map(drop),

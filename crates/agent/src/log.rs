@@ -82,6 +82,12 @@ impl Log {
         self.write("rate", json!({ "run": run, "percent": percent }));
     }
 
+    /// Devices have begun or ended, or a link was set up or down.
+    pub(crate) fn devices(&self, event: &str, name: &str, mut of: Value) {
+        of["name"] = json!(shown(name));
+        self.write(event, of);
+    }
+
     /// A job was refused.
     pub(crate) fn refused(&self, why: &str) {
         let number = {

@@ -24,7 +24,7 @@ pub enum FaultKind {
     Usage,
     /// There is no such run, content or file.
     Unknown,
-    /// The agent does not grant it, or another run holds the interface.
+    /// The agent does not grant it, another run holds the interface, or this host needs it.
     Refused,
     /// The kernel does not permit it to this user.
     Permission,
@@ -333,6 +333,101 @@ pub struct AskHost {
 
 fn yes() -> bool {
     true
+}
+
+/// Parameters of `devices.start`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DevicesStart {
+    /// The interface that they are on.
+    pub on: String,
+    /// One for each address.
+    pub devices: Vec<EmulatedDevice>,
+}
+
+/// An address of an emulated device.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmulatedDevice {
+    /// Its Ethernet address.
+    pub mac: String,
+    /// Its VLAN tags, the outermost first; at most two.
+    #[serde(default)]
+    pub vlans: Vec<EmulatedVlan>,
+    /// The longest IP packet that it answers.
+    #[serde(default = "usual_mtu")]
+    pub mtu: u16,
+    /// Its IPv4 or IPv6 address.
+    pub address: String,
+    /// Whose Ethernet address it finds out, of the same family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+}
+
+fn usual_mtu() -> u16 {
+    1500
+}
+
+/// A VLAN tag.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmulatedVlan {
+    /// Its EtherType: 33024 or 34984.
+    pub tpid: u16,
+    /// Its number, 1 to 4094.
+    pub id: u16,
+    /// Its priority, 0 to 7.
+    pub priority: u8,
+}
+
+/// Parameters of `devices.look` and `devices.stop`, and the answer to `devices.start`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfDevices {
+    /// Those of one `devices.start`.
+    pub devices: String,
+}
+
+/// The answer to `devices.look`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DevicesTold {
+    /// Gateways that are asked for.
+    pub neighbours: Vec<NeighbourTold>,
+    /// Questions sent: ARP requests and neighbour solicitations.
+    pub asked: u64,
+    /// Those of others that were answered.
+    pub answered: u64,
+    /// Echo requests that were answered.
+    pub pings: u64,
+    /// Frames that the interface did not take.
+    pub unsent: u64,
+    /// Why the devices are there no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// What a device knows of its gateway.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NeighbourTold {
+    /// The device, by its place in `devices`.
+    pub device: usize,
+    /// The gateway.
+    pub address: String,
+    /// Its Ethernet address; left out: it has not answered, or does not any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+}
+
+/// Parameters of `link.set`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSet {
+    /// The interface.
+    pub on: String,
+    /// Up, or down.
+    pub up: bool,
 }
 
 /// Parameters of `clock`.

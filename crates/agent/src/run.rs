@@ -8,10 +8,12 @@ use crate::outbox::Outbox;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use job::{Claimed, Failed, Handle, Hold, Late, Outcome};
+use port::interface::InterfaceError;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use snapshot::Snapshot;
 use spec::Job;
+use spec::reach::{Reach, each_text};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -244,6 +246,14 @@ impl Run {
         if let Some(found) = failed.find::<scenario::ScenarioError>() {
             return Fault::of_setting(FaultKind::Usage, expression(&self.job, &found.to_string()), said);
         }
+        if let Some(InterfaceError::Protected { name, .. } | InterfaceError::Needed { name, .. }) =
+            failed.find()
+        {
+            return match self.setting_of(name) {
+                Some(setting) => Fault::of_setting(FaultKind::Refused, &setting, said),
+                None => Fault::new(FaultKind::Refused, said),
+            };
+        }
         if failed.find::<Late>().is_some() {
             return Fault::new(FaultKind::Late, said).remedy("give a later `start_at`");
         }
@@ -251,6 +261,17 @@ impl Run {
             return Fault::new(FaultKind::Permission, said).remedy("run the agent as root, by `sudo -n`");
         }
         Fault::new(FaultKind::Engine, said)
+    }
+
+    /// Which setting of the job is this interface.
+    fn setting_of(&self, interface: &str) -> Option<String> {
+        let mut found = None;
+        each_text(&mut self.job.to_value().ok()?, &mut |setting, reach, text| {
+            if reach == Reach::Interface && text == interface && !setting.contains("yes_disrupt") {
+                found.get_or_insert_with(|| setting.to_owned());
+            }
+        });
+        found
     }
 
     /// Paths as the job has them.

@@ -1,9 +1,9 @@
 //! The JSON Schema of all lines.
 
 use crate::message::{
-    AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, Fault, FilePiece, FileRead,
-    Hello, JobGo, JobRate, JobStart, JobStarted, OfContent, OfRun, RateSet, RunEnded, RunNote, RunReady,
-    RunSnapshot, Welcome, Written,
+    AskClock, AskHost, ClockTold, ContentBegin, ContentBegun, ContentChunk, DevicesStart, DevicesTold, Fault,
+    FilePiece, FileRead, Hello, JobGo, JobRate, JobStart, JobStarted, LinkSet, OfContent, OfDevices, OfRun,
+    RateSet, RunEnded, RunNote, RunReady, RunSnapshot, Welcome, Written,
 };
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -97,6 +97,10 @@ fn methods(generator: &mut SchemaGenerator) -> Vec<Method> {
         ("content.chunk", of::<ContentChunk<'_>>(generator), offset),
         ("content.end", content.clone(), nothing.clone()),
         ("content.forget", content, nothing.clone()),
+        ("devices.start", of::<DevicesStart>(generator), of::<OfDevices>(generator)),
+        ("devices.look", of::<OfDevices>(generator), of::<DevicesTold>(generator)),
+        ("devices.stop", of::<OfDevices>(generator), nothing.clone()),
+        ("link.set", of::<LinkSet>(generator), nothing.clone()),
         ("job.start", of::<JobStart>(generator), of::<JobStarted>(generator)),
         ("job.go", of::<JobGo>(generator), nothing.clone()),
         ("job.pause", run.clone(), nothing.clone()),

@@ -74,11 +74,25 @@ fn missing(log: &str) -> Option<(&'static str, (u32, u32))> {
 
 /// The verifier's last word before it counts its work.
 fn decisive(log: &str) -> Option<&str> {
+    verifiers(log)?.last()
+}
+
+/// What the verifier said before it counted its work.
+fn verifiers(log: &str) -> Option<impl Iterator<Item = &str>> {
     let (_, verifier) = log.rsplit_once("BEGIN PROG LOAD LOG --")?;
     let said = verifier
         .lines()
         .take_while(|line| !line.starts_with("processed ") && !line.contains("END PROG LOAD LOG"));
-    said.map(str::trim).filter(|line| !line.is_empty()).last()
+    Some(said.map(str::trim).filter(|line| !line.is_empty()))
+}
+
+/// The last lines of the verifier, or where it did not speak those of libbpf; at most so many.
+pub(crate) fn last_lines(log: &str, most: usize) -> Vec<String> {
+    let lines: Vec<&str> = match verifiers(log) {
+        Some(said) => said.collect(),
+        None => log.lines().map(|line| line.strip_prefix("libbpf: ").unwrap_or(line).trim()).collect(),
+    };
+    lines[lines.len().saturating_sub(most)..].iter().map(|line| (*line).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +123,15 @@ mod tests {
             let said = said(verifier);
             assert!(said.contains(wanted) && said.lines().count() == 1, "{verifier}: {said}");
         }
+    }
+
+    #[test]
+    fn the_last_lines_are_the_verifiers_or_else_libbpfs() {
+        let lines = last_lines(&log("1: (bf) r2 = r1\nR1 min value is outside of the allowed range"), 2);
+        assert_eq!(lines, ["1: (bf) r2 = r1", "R1 min value is outside of the allowed range"]);
+        let lines = last_lines("libbpf: elf: no BPF programs\nlibbpf: failed", 9);
+        assert_eq!(lines, ["elf: no BPF programs", "failed"]);
+        assert_eq!(last_lines("", 3), Vec::<String>::new());
     }
 
     #[test]

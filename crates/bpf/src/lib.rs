@@ -25,6 +25,8 @@ pub use error::ProgramError;
 pub use mapping::{Mapping, Words, zeroed};
 pub use memory::Memory;
 pub use perf::PerfRings;
-pub use program::{Hook, Insn, Link, Program, Ran, Refused, Run, at_egress, at_ingress};
+pub use program::{
+    Hook, Insn, Link, Program, Ran, Refused, Run, Runs, Statistics, at_egress, at_ingress, without_pins,
+};
 pub use quiet::Quiet;
 pub use ring::Ring;

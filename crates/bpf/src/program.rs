@@ -3,7 +3,7 @@
 
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{Xdp, XdpFlags};
+use libbpf_rs::{AsRawLibbpf, OpenObject, Xdp, XdpFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem::size_of;
@@ -120,6 +120,21 @@ impl Program {
     /// That there are no descriptors left.
     pub fn share(&self) -> io::Result<Program> {
         self.0.try_clone().map(Program)
+    }
+
+    /// The one of this number.
+    ///
+    /// # Errors
+    /// That there is none, or that this process may not look (CAP_SYS_ADMIN).
+    pub fn by_id(id: u32) -> Result<Program, Errno> {
+        // SAFETY: a number is all that is given.
+        descriptor(unsafe { sys::bpf_prog_get_fd_by_id(id) }).map(Program)
+    }
+
+    /// Its number, and what the kernel counted of its runs ([`Statistics`]): by the descriptor's own file.
+    pub fn told(&self) -> Option<(u32, Runs)> {
+        let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd())).ok()?;
+        told(&text)
     }
 
     /// Loads an XDP program. `frags`: it can be attached where frames span several buffers.
@@ -263,6 +278,39 @@ impl Drop for Link {
     }
 }
 
+/// While it lives, the kernel counts how often each program runs, and for how long.
+#[derive(Debug)]
+pub struct Statistics(#[allow(dead_code, reason = "held until it goes")] OwnedFd);
+
+impl Statistics {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN; EINVAL before Linux 5.8.
+    pub fn start() -> Result<Statistics, Errno> {
+        // SAFETY: a number is all that is given.
+        descriptor(unsafe { sys::bpf_enable_stats(sys::BPF_STATS_RUN_TIME) }).map(Statistics)
+    }
+}
+
+/// How often a program ran while [`Statistics`] were kept, and for how long in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// How often.
+    pub count: u64,
+    /// For how long.
+    pub ns: u64,
+}
+
+/// Keeps the maps of an object from being pinned in the file system, and from being taken from there: nothing is left behind, and
+/// nothing is shared with who has pinned maps of those names.
+pub fn without_pins(object: &mut OpenObject) {
+    for map in object.maps_mut() {
+        // SAFETY: the map belongs to `object`, which is borrowed; without a path it is not pinned.
+        let _ = unsafe { sys::bpf_map__set_pin_path(map.as_libbpf_object().as_ptr(), std::ptr::null()) };
+    }
+}
+
 /// Names of the programs that see what arrives on an interface of this network namespace before its host does: XDP's,
 /// then those at the ingress of traffic control (tcx).
 pub fn at_ingress(ifindex: u32) -> Vec<String> {
@@ -305,6 +353,13 @@ fn tcx(ifindex: u32, hook: sys::bpf_attach_type) -> Vec<u32> {
 fn named(ids: &[u32]) -> Vec<String> {
     let name = |id: &u32| ProgInfoIter::default().find(|info| info.id == *id);
     ids.iter().filter_map(name).map(|info| info.name.to_string_lossy().into_owned()).collect()
+}
+
+/// Number and runs of a program, by its descriptor's file.
+fn told(text: &str) -> Option<(u32, Runs)> {
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let id = u32::try_from(of("prog_id:")?).ok()?;
+    Some((id, Runs { count: of("run_cnt:").unwrap_or(0), ns: of("run_time_ns:").unwrap_or(0) }))
 }
 
 /// The lines of a verifier's log that say why.

@@ -35,6 +35,11 @@ impl Quiet {
         log().contains("PROG LOAD LOG")
     }
 
+    /// The last lines that say why an object was not loaded, at most so many: the verifier's where it has spoken, else libbpf's.
+    pub fn last_lines(most: usize) -> Vec<String> {
+        kernel::last_lines(&log(), most)
+    }
+
     /// Why the kernel did not load a program, in one line.
     pub fn refusal(error: &str) -> String {
         kernel::refusal(&log(), error)

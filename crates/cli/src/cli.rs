@@ -24,6 +24,7 @@ pub mod search_between;
 pub mod serve;
 pub mod sessions;
 pub mod trend;
+pub mod xdp;
 
 use self::declared::{Asked, LeavesOut};
 use ::job::sides::Sides;
@@ -199,6 +200,8 @@ pub enum Command {
     Counters(counters::Counters),
     /// Say which frames the kernel drops, where and why, while a command runs or until Ctrl-C (docs/why-lost.md).
     Drops(drops::Drops),
+    /// Test XDP programs: run one over the frames of a capture (docs/xdp.md).
+    Xdp(xdp::Xdp),
     /// Subtract two listings of counters by name: netstat -s, ethtool -S, nstat, /proc/net files, JSON.
     Beforeafter(counters::Beforeafter),
     /// Print a completion script for a shell.
@@ -519,7 +522,7 @@ pub struct Run {
     /// The jobs: YAML or JSON, of the layout netdyno.job/1; - is standard input.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Run it again and again, a run beginning so long after the one before: 1h. Results go into --keep; runs never overlap. Ctrl-C ends.
+    /// Run it again and again; each run begins this long after the one before: 1h. Results go into --keep; runs never overlap. Ctrl-C ends.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "keep", help_heading = "Again and again")]
     pub every: Option<Duration>,
     /// Keep the result in a folder of its own within this one, named by the time (docs/trend.md).
@@ -531,7 +534,7 @@ pub struct Run {
         conflicts_with_all = ["report", "json", "csv", "get", "json_lines", "print_job", "tui"]
     )]
     pub keep: Option<PathBuf>,
-    /// With --every: end after so many runs.
+    /// With --every: end after this many runs.
     #[arg(
         long,
         value_name = "N",

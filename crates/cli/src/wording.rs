@@ -170,11 +170,11 @@ fn beside_a_file(setting: &str) -> Option<String> {
 
 /// How a setting is typed beside the drop-in for tcpreplay.
 fn of_the_drop_in(setting: &str) -> Option<String> {
-    // What it takes by itself, as ours does.
-    const ITS_OWN: [&str; 5] = ["loss", "no_real_time", "unique_ip", "write", "yes_disrupt"];
+    if let Some((_, own)) = crate::compat::tcpreplay::CALLED.iter().find(|(name, _)| *name == setting) {
+        return Some((*own).to_owned());
+    }
     let typed = option(setting)?;
-    let own = ITS_OWN.contains(&setting) || typed.contains('`');
-    Some(if own { typed } else { format!("{typed} of `netdyno replay`") })
+    Some(if typed.contains('`') { typed } else { format!("{typed} of `netdyno replay`") })
 }
 
 /// In the words of the command line.
@@ -240,6 +240,16 @@ pub fn contradiction(job: &spec::Job, wrong: &spec::Contradiction) -> String {
     let verb = Verb::of(job);
     let what = worded(&wrong.what, |setting| option_of(Some(&verb), setting));
     format!("{}: {what}", path(job, &verb, &wrong.member))
+}
+
+/// What contradicts itself in a job that was typed as another tool's command line; `called` knows that tool's options by the settings that
+/// they make.
+pub fn contradiction_of_another(
+    wrong: &spec::Contradiction,
+    called: impl Fn(&str) -> Option<String>,
+) -> String {
+    let member = called(&wrong.member).unwrap_or_else(|| format!("`.{}`", wrong.member));
+    format!("{member}: {}", worded(&wrong.what, called))
 }
 
 /// How the setting at a path of this job is typed; the path, where it is not.

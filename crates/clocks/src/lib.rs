@@ -14,6 +14,10 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+mod state;
+
+pub use state::ClockState;
+
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;

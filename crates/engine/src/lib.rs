@@ -50,12 +50,32 @@ pub struct Job {
     pub count: Option<u64>,
     /// Time to send for at most.
     pub duration: Option<Duration>,
+    /// How frames are kept to their times.
+    pub pacing: Pacing,
+    /// The clock whose times signatures carry: that of whoever measures them.
+    pub stamps: clock::Clock,
+}
+
+/// How frames are kept to their times.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
     /// How to catch up after a stall.
     pub catch_up: CatchUp,
     /// Never sleep while waiting.
     pub spin: bool,
-    /// The clock whose times signatures carry: that of whoever measures them.
-    pub stamps: clock::Clock,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing { catch_up: CATCH_UP, spin: false }
+    }
+}
+
+impl Pacing {
+    /// Of one of so many workers, who catch up together as one would.
+    pub fn among(self, workers: usize) -> Pacing {
+        Pacing { catch_up: self.catch_up.among(workers), ..self }
+    }
 }
 
 /// How a stall is caught up with where nobody asks for something else, over a link whose speed nobody knows.
@@ -68,16 +88,15 @@ impl Job {
             source: source.into(),
             count: None,
             duration: None,
-            catch_up: CATCH_UP,
-            spin: false,
+            pacing: Pacing::default(),
             stamps: clock::Clock::Monotonic,
         }
     }
 
     /// Sends `source` as this job sends its own, but for so many frames.
     pub fn share(&self, source: impl Into<Source>, count: Option<u64>) -> Job {
-        let Job { source: _, count: _, duration, catch_up, spin, stamps } = *self;
-        Job { source: source.into(), count, duration, catch_up, spin, stamps }
+        let Job { source: _, count: _, duration, pacing, stamps } = *self;
+        Job { source: source.into(), count, duration, pacing, stamps }
     }
 
     /// All of `program`, once.

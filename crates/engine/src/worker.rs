@@ -3,7 +3,8 @@
 //! With several ports there is still one loop, one schedule and one source: each run of frames of one port goes to that
 //! port's sender before the next frame is made, so that the order across all is the source's at any speed.
 
-use crate::pacer::{self, Budget, CatchUp, Densest, Pacer};
+use crate::Pacing;
+use crate::pacer::{self, Budget, Densest, Pacer};
 use crate::priority::Had;
 use crate::source::{Frames, Kind, ProgramSource, SourceError};
 use crate::{
@@ -22,8 +23,7 @@ pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control,
     let limits = Limits {
         count: job.count.unwrap_or(u64::MAX),
         duration: job.duration.map_or(u64::MAX, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
-        catch_up: job.catch_up,
-        spin: job.spin,
+        pacing: job.pacing,
         wait,
     };
     match job.source.kind() {
@@ -45,8 +45,7 @@ const PAUSED_LOOK: Duration = Duration::from_millis(1);
 struct Limits {
     count: u64,
     duration: u64,
-    catch_up: CatchUp,
-    spin: bool,
+    pacing: Pacing,
     wait: bool,
 }
 
@@ -77,7 +76,7 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
 ) -> Sent {
     let cpu = clock::thread_cpu();
     let had = control.priority.take();
-    let mut waiter = clock::Waiter::for_this_thread(limits.spin, crate::priority::is_real_time());
+    let mut waiter = clock::Waiter::for_this_thread(limits.pacing.spin, crate::priority::is_real_time());
     let paced = frames.facts().paced;
     let start = control.gate.pass(&control.stop);
     control.thread.store(clock::thread_number(), Relaxed);
@@ -85,7 +84,7 @@ fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
     // It is looked up once more at the end: what others had of the CPU before the start is no part of the run.
     let waited = clock::thread_waited();
     let mut run = Run {
-        budget: limits.catch_up.link().filter(|_| paced && limits.wait).map(Budget::new),
+        budget: limits.pacing.catch_up.link().filter(|_| paced && limits.wait).map(Budget::new),
         punctuality: Punctuality { had, ..Punctuality::default() },
         waited,
         ..Run::new(limits, control, start, paced)
@@ -237,7 +236,7 @@ impl<'a> Run<'a> {
             is_paced,
             put_off: 0,
             course: Course::default(),
-            pacer: Pacer::new(limits.catch_up.times()),
+            pacer: Pacer::new(limits.pacing.catch_up.times()),
             budget: None,
             densest: Densest::default(),
             punctuality: Punctuality::default(),
@@ -336,13 +335,13 @@ impl Run<'_> {
             self.stalled(late.min(clock.saturating_sub(self.looked)), clock, waiter);
             self.looked = clock;
             let kept = &mut self.punctuality;
-            let put_off = if self.limits.catch_up.is_never() { pacer::put_off(late, 0) } else { 0 };
+            let put_off = if self.limits.pacing.catch_up.is_never() { pacer::put_off(late, 0) } else { 0 };
             if put_off > 0 {
                 self.put_off += put_off;
                 kept.put_off_ns = self.put_off;
                 self.looked = clock - put_off;
                 // Where the schedule is now, it is on time.
-                self.pacer = Pacer::at(self.limits.catch_up.times(), next);
+                self.pacer = Pacer::at(self.limits.pacing.catch_up.times(), next);
                 continue;
             }
             let (until, most) = if next > position { (now, room) } else { (position, BATCH) };

@@ -6,6 +6,7 @@ use crate::lost::{Lost, LostKind};
 use crate::offset::Offset;
 use crate::reach::Reach;
 use agent::{Host, May};
+use port::doctor::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +87,7 @@ impl From<&Lost> for Failure {
 /// What a host knows of its own clock.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HostClock {
-    /// TAI less UTC, in seconds, as the kernel has been told; 0: nobody has, and CLOCK_TAI shows UTC.
+    /// TAI less UTC, in seconds, as the kernel knows it; 0: nobody has set it, and CLOCK_TAI shows UTC.
     pub tai_minus_utc_s: i64,
     /// What the kernel counts time by (`tsc`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +144,9 @@ pub struct Finding {
     pub area: String,
     /// In a word or two.
     pub topic: String,
-    /// Whether it is in order.
+    /// Whether it is in order: `good`: as it should be; `note`: worth knowing, and may matter; `bad`: costs rate or precision, or prevents
+    /// something; `unknown`: could not be seen.
+    #[schemars(schema_with = "states")]
     pub state: State,
     /// What is there.
     pub found: String,
@@ -154,18 +157,9 @@ pub struct Finding {
     pub command: Option<String>,
 }
 
-/// How a finding bears on the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// As it should be.
-    Good,
-    /// Worth knowing; may matter.
-    Note,
-    /// Costs rate or precision, or prevents something.
-    Bad,
-    /// Could not be seen.
-    Unknown,
+#[cfg(not(feature = "without-schemas"))]
+fn states(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "enum": State::ALL })
 }
 
 #[derive(Deserialize)]

@@ -31,9 +31,7 @@ mod schema;
 mod text;
 mod trials;
 
-pub use check::{
-    Checked, Entry, Failure, Finding, HostClock, Interface, InterfaceTold, SCHEMA, State, check,
-};
+pub use check::{Checked, Entry, Failure, Finding, HostClock, Interface, InterfaceTold, SCHEMA, check};
 pub use client::{Client, Patience};
 pub use joint::{Asked, NotDone, carry_out};
 pub use lost::{Lost, LostKind};

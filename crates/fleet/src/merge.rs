@@ -507,6 +507,7 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
     let warned = meters.iter().flat_map(|report| report.warnings.iter());
     let negative = warned.filter(|said| said.code == Code::LatencyUnknown).count() > 0;
     let stepped = across.iter().any(|comparison| comparison.stepped);
+    let unfinished = across.iter().any(|comparison| comparison.unfinished);
     let why = match &whole.result.latency_ns {
         _ if error.is_some() && negative => Some((
             "some frames carry a time stamp of the receiver's future: the clocks are compared less well than delays need, and none is given"
@@ -516,6 +517,12 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
         _ if stepped => Some((
             "a clock was set while the job lasted, there or here: delays from one host to another are not measurable".to_owned(),
             "let PTP or NTP keep the clocks of all hosts",
+        )),
+        _ if unfinished => Some((
+            "the clocks could not be compared once more after the job: whether one was set, or how far they drifted apart, is not known, and \
+             no delay is given"
+                .to_owned(),
+            "measure them there and back (`.round_trip`, with `netdyno reflect` at the far end)",
         )),
         Some(d) => error.filter(|error| *error > 0 && d.p50 <= *error).map(|error| {
             (
@@ -550,7 +557,12 @@ fn latency(whole: &mut Report, meters: &[&Report], (sends, measures): (&[One<'_>
 struct Comparison {
     error_ns: u64,
     stepped: bool,
+    /// It was not made after the job, so that what became of the clocks meanwhile is not known.
+    unfinished: bool,
 }
+
+/// Clocks are compared when an agent is reached, when it is ready, and after the job.
+const COMPARED: usize = 3;
 
 impl Comparison {
     /// None, where sender and meter are one agent's.
@@ -559,7 +571,7 @@ impl Comparison {
         let (_, meter) = measures.iter().find(|(part, _)| part.agent == agent)?;
         if came.same_host {
             let stepped = Self::pairs(came, meter).any(|(ahead, error, _)| ahead.unsigned_abs() > error);
-            return Some(Comparison { error_ns: 0, stepped });
+            return Some(Comparison { error_ns: 0, stepped, unfinished: false });
         }
         let used = came.stamps_ahead_ns;
         let (mut error_ns, mut stepped) = (0, false);
@@ -570,7 +582,8 @@ impl Comparison {
             let drift = at.abs_diff(began) / SLEW;
             stepped |= ahead.abs_diff(used) > error.saturating_add(before).saturating_add(drift);
         }
-        Some(Comparison { error_ns, stepped })
+        let unfinished = came.offsets.len().min(meter.offsets.len()) < COMPARED;
+        Some(Comparison { error_ns, stepped, unfinished })
     }
 
     /// How far the meter's clock was ahead of the sender's, with what error, and when.
@@ -811,5 +824,6 @@ mod tests {
         // After the run it is known less well.
         assert_eq!(told(|meter| meter.offsets[2].error_ns = 25_000), (None, Some(40_000)));
         assert_eq!(told(|meter| meter.offsets[2].offset_ns = 5_000_000).0, None);
+        assert_eq!(told(|meter| meter.offsets.truncate(2)).0, None, "nobody knows what became of the clocks");
     }
 }

@@ -1,8 +1,9 @@
 //! What was found out about agents, for people.
 
-use crate::check::{Checked, Entry, Finding, HostClock, Interface, State};
+use crate::check::{Checked, Entry, Finding, HostClock, Interface};
 use crate::lost::shown;
 use crate::offset::Offset;
+use port::doctor::State;
 use report::units;
 use std::fmt::Write as _;
 

@@ -53,11 +53,11 @@ impl Looking {
     pub fn look(&self) -> Result<Drops> {
         let lasted = self.began.elapsed();
         let counted = self.tracer.read()?;
-        Ok(self.drops(&counted, &names_for(&counted), lasted))
+        Ok(self.drops(&counted, &names_for(&counted), (self.began_ns, lasted)))
     }
 
-    fn drops(&self, counted: &Counted, names: &Names, lasted: Duration) -> Drops {
-        let dropped = self.rows(counted, names);
+    fn drops(&self, counted: &Counted, names: &Names, (began_ns, lasted): (u64, Duration)) -> Drops {
+        let dropped = self.rows(counted, names, began_ns);
         let listed: u64 = dropped.iter().map(|one| one.frames).sum();
         let mut notes = Vec::new();
         let named = dropped.iter().any(|one| one.function == "(hidden)");
@@ -83,7 +83,7 @@ impl Looking {
     }
 
     /// Rows that differ in nothing that is shown are one, with its streams.
-    fn rows(&self, counted: &Counted, names: &Names) -> Vec<Dropped> {
+    fn rows(&self, counted: &Counted, names: &Names, began_ns: u64) -> Vec<Dropped> {
         let devices = devices(&counted.rows);
         let mut found: BTreeMap<Shown, Dropped> = BTreeMap::new();
         for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
@@ -115,7 +115,7 @@ impl Looking {
                     ..Dropped::default()
                 }
             });
-            self.add(one, row);
+            add(one, row, began_ns);
         }
         let mut all: Vec<Dropped> = found.into_values().collect();
         all.sort_by_key(|one| Reverse(one.frames));
@@ -125,31 +125,32 @@ impl Looking {
         }
         all
     }
+}
 
-    fn add(&self, one: &mut Dropped, row: &Row) {
-        let since = |ns: u64| ns.saturating_sub(self.began_ns);
-        one.frames = one.frames.saturating_add(row.frames);
-        one.bytes = one.bytes.saturating_add(row.bytes);
-        one.copies = one.copies.saturating_add(row.copies);
-        one.first_ns = one.first_ns.min(since(row.first_ns));
-        one.last_ns = one.last_ns.max(since(row.last_ns));
-        if row.kind != Kind::Signed || row.coarse || row.frames == 0 {
-            return;
-        }
-        let new = DroppedOfStream {
-            stream: row.stream,
-            frames: row.frames,
-            first_sequence: row.first_sequence,
-            last_sequence: row.last_sequence,
-            lowest_sequence: row.lowest,
-            highest_sequence: row.highest,
-            first_ns: since(row.first_ns),
-            last_ns: since(row.last_ns),
-        };
-        match one.streams.iter_mut().find(|stream| stream.stream == row.stream) {
-            Some(was) => join(was, &new),
-            None => one.streams.push(new),
-        }
+/// `began_ns`: times are told from then on.
+fn add(one: &mut Dropped, row: &Row, began_ns: u64) {
+    let since = |ns: u64| ns.saturating_sub(began_ns);
+    one.frames = one.frames.saturating_add(row.frames);
+    one.bytes = one.bytes.saturating_add(row.bytes);
+    one.copies = one.copies.saturating_add(row.copies);
+    one.first_ns = one.first_ns.min(since(row.first_ns));
+    one.last_ns = one.last_ns.max(since(row.last_ns));
+    if row.kind != Kind::Signed || row.coarse || row.frames == 0 {
+        return;
+    }
+    let new = DroppedOfStream {
+        stream: row.stream,
+        frames: row.frames,
+        first_sequence: row.first_sequence,
+        last_sequence: row.last_sequence,
+        lowest_sequence: row.lowest,
+        highest_sequence: row.highest,
+        first_ns: since(row.first_ns),
+        last_ns: since(row.last_ns),
+    };
+    match one.streams.iter_mut().find(|stream| stream.stream == row.stream) {
+        Some(was) => join(was, &new),
+        None => one.streams.push(new),
     }
 }
 
@@ -322,30 +323,40 @@ impl Tracing {
         if let Some(why) = &self.refused {
             report.warnings.add(Code::DropsNotTraced, why.clone());
         }
-        self.put(report, &Counted::default());
+        let began_ns = self.looking.as_ref().map_or(0, |looking| looking.began_ns);
+        self.put(report, Some(&Before { counted: Counted::default(), at_ns: began_ns }));
     }
 
-    /// What was counted up to now; nothing where nothing is traced.
-    pub(crate) fn counted(&self) -> Counted {
-        self.looking.as_ref().and_then(|looking| looking.tracer.read().ok()).unwrap_or_default()
+    /// What was counted up to now. `None`: the kernel does not say, or nothing is traced.
+    pub(crate) fn counted(&self) -> Option<Before> {
+        let at_ns = clocks::monotonic();
+        Some(Before { counted: self.looking.as_ref()?.tracer.read().ok()?, at_ns })
     }
 
     /// Puts into a result what was dropped since `before`.
-    pub(crate) fn put(&self, report: &mut Report, before: &Counted) {
+    pub(crate) fn put(&self, report: &mut Report, before: Option<&Before>) {
         let Some(looking) = &self.looking else { return };
+        let Some(before) = before else {
+            let said = "what the kernel had dropped before could not be read, so that what it dropped meanwhile is not known";
+            report.warnings.add(Code::DropsNotTraced, said);
+            return;
+        };
         let counted = match looking.tracer.read() {
-            Ok(counted) => counted.since(before),
+            Ok(counted) => counted.since(&before.counted),
             Err(error) => {
                 report.warnings.add(Code::DropsNotTraced, format!("{error:#}"));
                 return;
             }
         };
-        let found = looking.drops(&counted, &names_for(&counted), looking.began.elapsed());
+        let lasted = Duration::from_nanos(clocks::monotonic().saturating_sub(before.at_ns));
+        let found = looking.drops(&counted, &names_for(&counted), (before.at_ns, lasted));
         let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
+        let sent = SentStreams::of(report);
         for mut one in found.drops {
             let here = one.namespace.unwrap_or(looking.here);
             let own = self.namespaces.contains(&here);
             one.measured = is_behind(&one, here, &self.meters);
+            sent.rename(&mut one);
             match one.kind {
                 DroppedKind::Test | DroppedKind::OtherTest if own => drops.push(one),
                 // Of a lab all is told: nobody else is there.
@@ -354,17 +365,101 @@ impl Tracing {
                 _ => {}
             }
         }
-        let is_lost = |one: &&Dropped| one.kind == DroppedKind::Test && !one.measured;
-        let named_frames = drops.iter().filter(is_lost).map(|one| one.frames).sum();
+        let mut notes = found.notes;
         let lost = report.result.loss.map(|loss| loss.frames);
+        let named_frames = sent.named(&drops, lost, &mut notes);
         report.result.drops_traced = Some(DropsTraced {
             named_frames,
             not_seen_frames: lost.map(|lost| lost.saturating_sub(named_frames)),
             other_frames,
             unlisted_frames: found.unlisted_frames.saturating_add(found.missed_frames),
-            notes: found.notes,
+            notes,
         });
         report.result.drops = drops;
+    }
+}
+
+/// What had been dropped by a moment of CLOCK_MONOTONIC.
+#[derive(Debug)]
+pub(crate) struct Before {
+    counted: Counted,
+    at_ns: u64,
+}
+
+/// The streams of a run with what each of them lost, which what was dropped is held to.
+#[derive(Debug, Default)]
+struct SentStreams {
+    /// Parts of a stream that have numbers of their own in signatures: one for each core.
+    parts: u32,
+    /// Empty where it is not known how many frames each stream had.
+    lost: BTreeMap<u32, u64>,
+}
+
+impl SentStreams {
+    fn of(report: &Report) -> SentStreams {
+        let sent = || report.streams.iter().filter(|stream| stream.tx_frames.is_some());
+        // Of so many not all are listed.
+        let all = report.streams.len() < crate::run::MOST_STREAMS;
+        let lost = if all {
+            sent().map(|stream| (stream.stream, stream.lost_frames)).collect()
+        } else {
+            BTreeMap::new()
+        };
+        SentStreams { parts: report.result.parts_of_a_stream.max(1), lost }
+    }
+
+    /// Streams have the numbers that the result has for them.
+    fn rename(&self, one: &mut Dropped) {
+        if self.parts == 1 {
+            return;
+        }
+        for mut part in std::mem::take(&mut one.streams) {
+            let whole = part.stream / self.parts;
+            if self.lost.is_empty() || self.lost.contains_key(&whole) {
+                part.stream = whole;
+            }
+            match one.streams.iter_mut().find(|stream| stream.stream == part.stream) {
+                Some(was) => join(was, &part),
+                None => one.streams.push(part),
+            }
+        }
+    }
+
+    /// How many of the frames that were lost are among those that were dropped; notes say what contradicts that.
+    fn named(&self, drops: &[Dropped], lost: Option<u64>, notes: &mut Vec<String>) -> u64 {
+        let mut all = 0_u64;
+        let mut dropped: BTreeMap<u32, u64> = BTreeMap::new();
+        for one in drops.iter().filter(|one| one.kind == DroppedKind::Test && !one.measured) {
+            all = all.saturating_add(one.frames);
+            for stream in &one.streams {
+                let sum = dropped.entry(stream.stream).or_default();
+                *sum = sum.saturating_add(stream.frames);
+            }
+        }
+        let mut others = 0_u64;
+        let mut more = 0_u64;
+        for (stream, frames) in dropped.iter().filter(|_| !self.lost.is_empty()) {
+            match self.lost.get(stream) {
+                Some(lost) => more = more.saturating_add(frames.saturating_sub(*lost)),
+                None => others = others.saturating_add(*frames),
+            }
+        }
+        let named = all.saturating_sub(others);
+        more = more.max(lost.map_or(0, |lost| named.saturating_sub(lost)));
+        let counted = report::units::counted;
+        if others > 0 {
+            notes.push(format!(
+                "{} of streams that this run did not send were dropped: another test's at the same time, or an earlier one's",
+                counted(others, "frame")
+            ));
+        }
+        if more > 0 {
+            notes.push(format!(
+                "{} more were dropped than are missing: copies of others, or frames that had been measured before",
+                counted(more, "frame")
+            ));
+        }
+        named
     }
 }
 
@@ -460,6 +555,52 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of_streams(streams: &[(u32, u64)]) -> Dropped {
+        let one = |&(stream, frames): &(u32, u64)| DroppedOfStream {
+            stream,
+            frames,
+            lowest_sequence: 3,
+            ..DroppedOfStream::default()
+        };
+        Dropped {
+            kind: DroppedKind::Test,
+            frames: streams.iter().map(|(_, frames)| frames).sum(),
+            streams: streams.iter().map(one).collect(),
+            ..Dropped::default()
+        }
+    }
+
+    #[test]
+    fn parts_of_a_stream_are_dropped_of_that_stream() {
+        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into() };
+        let mut one = of_streams(&[(0, 2), (1, 3), (2, 3), (3, 4), (40, 1)]);
+        sent.rename(&mut one);
+        let of: Vec<(u32, u64)> = one.streams.iter().map(|stream| (stream.stream, stream.frames)).collect();
+        assert_eq!(of, [(0, 5), (1, 7), (40, 1)], "the last is somebody else's");
+        let mut notes = Vec::new();
+        assert_eq!(sent.named(&[one], Some(12), &mut notes), 12);
+        assert!(notes.len() == 1 && notes[0].starts_with("1 frame of streams that this run did not send"));
+    }
+
+    #[test]
+    fn what_was_dropped_beside_what_is_missing_is_told_stream_by_stream() {
+        let named = |dropped: &[(u32, u64)], lost: &[(u32, u64)]| {
+            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect() };
+            let mut notes = Vec::new();
+            let all = lost.iter().map(|(_, frames)| frames).sum();
+            (sent.named(&[of_streams(dropped)], Some(all), &mut notes), notes.concat())
+        };
+        assert_eq!(named(&[(0, 4), (1, 2)], &[(0, 5), (1, 2)]), (6, String::new()));
+        // The sums are the same, and nothing of it fits.
+        let (all, said) = named(&[(0, 6), (1, 0)], &[(0, 2), (1, 4)]);
+        assert!(all == 6 && said.starts_with("4 frames more were dropped than are missing"), "{said}");
+        // Of streams nothing is known.
+        let sent = SentStreams::default();
+        let mut notes = Vec::new();
+        assert_eq!(sent.named(&[of_streams(&[(9, 6)])], Some(5), &mut notes), 6);
+        assert!(notes.concat().starts_with("1 frame more were dropped"), "{notes:?}");
+    }
 
     #[test]
     fn a_filter_shows_what_all_its_words_are_true_of() {

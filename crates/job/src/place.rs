@@ -73,7 +73,7 @@ impl Place {
 
     /// Is it in a network namespace that is neither this process's nor that of the machine's first process? What cannot be found
     /// out is taken for no.
-    fn is_elsewhere(&self) -> bool {
+    pub fn is_elsewhere(&self) -> bool {
         let file = |path: &str| rustix::fs::stat(path).map(|stat| (stat.st_dev, stat.st_ino));
         let Ok(own) = file("/proc/thread-self/ns/net") else { return false };
         let there = self.located.run_in(|| file("/proc/thread-self/ns/net"));

@@ -26,7 +26,7 @@ pub(crate) mod together;
 mod trust;
 mod watch;
 
-pub(crate) use fill::measured::{WatchedClock, fill_measured, list_streams, stream};
+pub(crate) use fill::measured::{MOST_STREAMS, WatchedClock, fill_measured, list_streams, stream};
 pub(crate) use fill::sent::count_flows;
 pub(crate) use judge::sent::{oddities, stream_notes};
 pub use judge::surplus::more_than_sent;
@@ -35,6 +35,7 @@ pub use ports::PerPort;
 
 use crate::carrier::Ends;
 use crate::claims::Beside;
+use crate::device_xdp::Watching;
 use crate::distrusted::Distrusted;
 use crate::dropped::{Trace, Tracing};
 use crate::engines;
@@ -210,8 +211,8 @@ pub struct Wanted<'a> {
     pub longest: usize,
     /// Where a meter of ours drops by now whatever arrives, before anybody could change it; if anywhere.
     pub measured: Option<&'a Place>,
-    /// How to catch up after a stall.
-    pub catch_up: engine::CatchUp,
+    /// How frames are kept to their times.
+    pub pacing: engine::Pacing,
     /// The clock whose times signatures carry.
     pub clock: engine::clock::Clock,
     /// What arrives where frames are sent counts, too: no engine may keep it away from the meter.
@@ -286,6 +287,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     report.warnings.extend(beside.warnings());
     let ends = links(&setup)?;
     let tracing = tracing(&setup);
+    let device = Watching::begin(&setup.tx.iter().collect::<Vec<_>>());
     let recorder = recorder(&setup)?;
     let (meters, blind_because) = attach(&setup, &own, recorder.as_ref(), &mut report)?;
     beside.ready();
@@ -299,6 +301,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let Settled { engine, counts, merged, due, moved, marks, clock, workers } = settled;
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
     fill::sent::fill_tx(&mut report, &done, due);
+    report.result.parts_of_a_stream = u32::try_from(setup.workers_of_a_stream()).unwrap_or(0);
     judge::sent::sent(&mut report, &done);
     fill::departures::fill(&mut report, &done);
     judge::departures::judge(&mut report);
@@ -329,6 +332,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     }
     judge::judge(&mut report, &done);
     tracing.finish(&mut report);
+    device.finish(&mut report);
     drop(workers);
     beside.tell(&mut report);
     Ok(report)
@@ -497,7 +501,7 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
 
 /// The part of one of so many workers, who catch up together as one would.
 fn among(job: Job, workers: usize) -> Job {
-    Job { catch_up: job.catch_up.among(workers), ..job }
+    Job { pacing: job.pacing.among(workers), ..job }
 }
 
 /// A share without frames needs no thread.
@@ -537,7 +541,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         longest: setup.longest,
         // What comes back was changed at the far end.
         measured: setup.rx.first().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
-        catch_up: setup.job.catch_up,
+        pacing: setup.job.pacing,
         clock: setup.job.stamps,
         receives: {
             let here = |(at, _): &(Place, meter::Options)| setup.tx.iter().any(|place| place.is_same_as(at));

@@ -50,7 +50,7 @@ pub use device::{Bottleneck, Device, Kind, Loss};
 pub use loss::lost_by_rule;
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{
-    ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, Running, run_command, run_command_beside, start,
+    ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, ENV_XDP, Running, run_command, run_command_beside, start,
 };
 
 /// The sender's interface.

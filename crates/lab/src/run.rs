@@ -27,6 +27,8 @@ pub const ENV_RX: &str = "NETDYNO_LAB_RX";
 pub use crate::namespace::ENV_RECEIVER_NS;
 /// In a lab: the path to the network namespace of whoever made it, where what a command serves can be reached.
 pub const ENV_HOST_NS: &str = "NETDYNO_LAB_HOST_NS";
+/// In a lab whose device is an XDP program under test: what runs need to find what it says of frames (crate `job`).
+pub const ENV_XDP: &str = "NETDYNO_LAB_XDP";
 /// Its name in there.
 const HOST: &str = "host";
 
@@ -54,10 +56,10 @@ const SYS_MOUNTS: [&str; 5] =
 /// # Errors
 /// The command cannot be started, or the lab cannot be entered.
 pub fn run_command(lab: &Lab, argv: &[OsString]) -> Result<i32, LabError> {
-    run_command_beside(lab, argv, || Ok(())).map(|(status, ())| status)
+    run_command_beside(lab, argv, &[], || Ok(())).map(|(status, ())| status)
 }
 
-/// The same beside something that `start` begins: threads that it starts are not hit by signals. What it gives is handed
+/// The same with further variables, beside something that `start` begins: threads that it starts are not hit by signals. What it gives is handed
 /// back when the command has ended; if it fails, nothing is run.
 ///
 /// # Errors
@@ -65,6 +67,7 @@ pub fn run_command(lab: &Lab, argv: &[OsString]) -> Result<i32, LabError> {
 pub fn run_command_beside<T, E: From<LabError>>(
     lab: &Lab,
     argv: &[OsString],
+    variables: &[(&str, OsString)],
     start: impl FnOnce() -> Result<T, E>,
 ) -> Result<(i32, T), E> {
     let (program, arguments) = argv.split_first().ok_or(LabError::NoCommand)?;
@@ -73,7 +76,7 @@ pub fn run_command_beside<T, E: From<LabError>>(
     let beside = start()?;
     let status = in_scratch_thread(|| {
         let (mut command, _holder) = prepare(lab, &lab.sender, program)?;
-        command.args(arguments);
+        command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
         let child = command.spawn().map_err(failed)?;
         wait(child, &signals).map_err(failed)
     })??;

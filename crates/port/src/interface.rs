@@ -310,6 +310,16 @@ pub fn namespace_id(other: impl AsFd) -> Result<Option<u32>, NetlinkError> {
     Ok(id.filter(|id| *id <= i32::MAX as u32))
 }
 
+/// Sets an interface of the calling thread's network namespace up or down.
+///
+/// # Errors
+/// That the kernel does not let it: EPERM, ENODEV.
+pub fn set_up(index: u32, up: bool) -> Result<(), NetlinkError> {
+    let flag = libc::IFF_UP as u32;
+    let set = Message::new(libc::RTM_SETLINK, REQUEST).link(index, if up { flag } else { 0 }, flag);
+    Socket::route()?.request(set).map(drop)
+}
+
 /// What an interface counted since it exists (`struct rtnl_link_stats64`). Bytes are without FCS; whether frames
 /// that XDP took are among them is the driver's choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -89,7 +89,8 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
+/// Is the address one of those that share their first `bits` bits with `first`?
+pub fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
     match (address, first) {
         (IpAddr::V4(a), IpAddr::V4(b)) => {
             (a.to_bits() ^ b.to_bits()).checked_shr(32u32.saturating_sub(bits.into())).unwrap_or(0) == 0

@@ -3,7 +3,7 @@
  * A TCP server that keeps no state: what it answers follows from the frame that it answers, which becomes the answer and goes back.
  *
  * Its initial sequence number is a keyed hash of the tuple, so the number that a client acknowledges says how much of the answer that
- * client has. Few numbers are right: none of the answer, whole segments of it, all of it, all of it and the FIN. Everything else is
+ * client has. Few numbers are right: whole answers, whole segments of the next one, and all of them with the FIN. Everything else is
  * answered by a RST as of a connection that is not there (RFC 9293, section 3.5.2).
  *
  * It sends nothing of its own accord and nothing again: that is the client's work. Two such servers end after at most three frames
@@ -26,6 +26,8 @@ const volatile __be16 own_mac[3] = {};
 /* In the network's byte order. */
 const volatile __be32 listen = 0;
 const volatile __be16 listen_port = 0;
+/* The answer to so many requests closes a connection. */
+const volatile __u32 requests = 1;
 /* 1: the address is none of the host's own, and ARP is answered for it. */
 const volatile __u32 answers_arp = 0;
 const volatile __u32 mss = TCP_MOST;
@@ -72,8 +74,8 @@ static __always_inline int bare(struct xdp_md *ctx, struct served_counts *counts
 	return sent(counts, write_segment(ctx, out, &none, mss));
 }
 
-/* The segment of the answer that begins at `at`. */
-static __always_inline int piece(struct xdp_md *ctx, struct served_counts *counts, struct segment *out, __u32 at)
+/* The segment of the answer that begins at `at`; `last`: the answer that closes. */
+static __always_inline int piece(struct xdp_md *ctx, struct served_counts *counts, struct segment *out, __u32 at, bool last)
 {
 	__u32 left = answer_length - at, length = left > segment_length ? segment_length : left;
 	struct payload payload = {};
@@ -86,7 +88,7 @@ static __always_inline int piece(struct xdp_md *ctx, struct served_counts *count
 	payload.bytes = (const void *)(answer + begins);
 	payload.length = length;
 	payload.sum = sums[(at / segment_length) & (SEGMENTS - 1)];
-	out->flags = left > segment_length ? TCP_ACK : TCP_ACK | TCP_PSH | TCP_FIN;
+	out->flags = left > segment_length ? TCP_ACK : TCP_ACK | TCP_PSH | (last ? TCP_FIN : 0);
 	frame = write_segment(ctx, out, &payload, mss);
 	if (frame) {
 		counts->segments++;
@@ -95,31 +97,45 @@ static __always_inline int piece(struct xdp_md *ctx, struct served_counts *count
 	return sent(counts, frame);
 }
 
-/* A segment of a connection that has been opened, as the client says: `has` bytes of the answer arrived there, FIN and all. */
+/* It acknowledges what was never said. */
+static __always_inline int stranger(struct xdp_md *ctx, struct served_counts *counts, const struct arrived *in, struct segment *out)
+{
+	counts->bad_cookies++;
+	out->sequence = in->acknowledged;
+	out->flags = TCP_RST;
+	return bare(ctx, counts, out);
+}
+
+/* A segment of a connection that has been opened, as the client says: `has` bytes of answers arrived there, FIN and all. */
 static __always_inline int of_connection(struct xdp_md *ctx, struct served_counts *counts, const struct arrived *in,
 					 struct segment *out, __u32 has)
 {
-	bool closes = in->flags & TCP_FIN, whole = has == answer_length || has == answer_length + 1;
+	__u32 length = answer_length ? answer_length : 1, answers = has / length, at = has % length;
+	bool closes = in->flags & TCP_FIN, closed = answers >= requests, last = answers + 1 >= requests;
 
+	/* Our FIN, or the answer to the client's, is one more. */
+	if (closed ? at > 1 : at % segment_length && (at != 1 || in->payload || closes))
+		return stranger(ctx, counts, in, out);
 	out->sequence = in->acknowledged;
 	out->acknowledged = in->sequence + in->payload + closes;
 	out->flags = TCP_ACK;
-	if (!has && in->payload) {
+	if (!at && !closed && in->payload) {
 		counts->request_bytes += in->payload;
 		/* A request of several segments ends with a PSH. */
 		if (!(in->flags & TCP_PSH) && !closes)
 			return bare(ctx, counts, out);
 		counts->requests++;
 		out->acknowledged -= closes;
-		return piece(ctx, counts, out, 0);
+		return piece(ctx, counts, out, 0, last);
 	}
-	if (closes && (!has || whole)) {
-		counts->finished += has == answer_length + 1;
-		out->flags |= has == answer_length + 1 ? 0 : TCP_FIN;
+	if (closes && (!at || closed)) {
+		/* With the whole answer and our FIN, or before we closed. */
+		counts->finished += closed ? at : answers > 0;
+		out->flags |= closed && at ? 0 : TCP_FIN;
 		return bare(ctx, counts, out);
 	}
-	if (has && !whole && has % segment_length == 0 && !in->payload && !closes)
-		return piece(ctx, counts, out, has);
+	if (at && !closed && at % segment_length == 0 && !in->payload && !closes)
+		return piece(ctx, counts, out, at, last);
 	/* An acknowledgement of all or of nothing, which asks for nothing. */
 	if (in->payload || closes)
 		counts->unexpected++;
@@ -185,12 +201,8 @@ int sessions_server(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	has = in.acknowledged - initial - 1;
-	if (has > answer_length + 1) {
-		counted->bad_cookies++;
-		out.sequence = in.acknowledged;
-		out.flags = TCP_RST;
-		return bare(ctx, counted, &out);
-	}
+	if (has > answer_length * requests + 1)
+		return stranger(ctx, counted, &in, &out);
 	return of_connection(ctx, counted, &in, &out, has);
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * TCP clients without a TCP: each opens a connection, asks once and takes the answer until its peer closes.
+ * TCP clients without a TCP: each opens a connection, asks once or several times, takes the answers, and closes or lets its peer close.
+ * A connection may be held open in between, until user space has it asked again or closed.
  *
  * `sessions_open` runs as live frames: a frame becomes the next connection's SYN when that is due, or a segment that user space listed
  * because nothing came back in time. `sessions_client` is attached where the answers arrive; what a frame asks for is written into the
  * same frame, which goes back. A connection is a slot of 32 bytes; the slot's number gives the tuple.
  *
  * Both programs may meet in a slot, on two CPUs. A state changes by a compare-and-exchange of the word that holds it, and who wins it
- * counts it, so each connection is counted in exactly one end. A bare acknowledgement and a RST are never answered, and nothing is
- * answered once a connection is over, so two ends of this kind cannot go on for ever.
+ * counts it, so each connection is counted in exactly one end. A RST is never answered, a bare acknowledgement only if it probes whether
+ * a held connection is still there, and once a connection is over nothing but the peer's FIN is (by a bare acknowledgement), so two ends of
+ * this kind cannot go on for ever.
  *
  * RFC 9293 is implemented as far as such a client needs it: section 3.10.7.3 (SYN-SENT), 3.10.7.4 (what is outside the window), and of
  * RFC 5961 that only a RST with exactly the expected number ends a connection. Data that arrives out of order is not kept, but asked
@@ -44,6 +46,13 @@ const volatile __u32 retransmit_after = 1;
 const volatile __u32 request_length = 0;
 const volatile __u32 request_sum = 0;
 const volatile __u8 request[1504] = {};
+/* A connection asks so often by itself. */
+const volatile __u32 requests = 1;
+/* Who closes then (`enum session_close`), unless it is held until user space says so. */
+const volatile __u32 closes = CLOSE_SERVER;
+const volatile __u32 holds = 0;
+/* Ticks between an answer and the next request; 0: none. */
+const volatile __u32 thinks = 0;
 /* Of the interface, if answers go out by a redirect: a veth whose peer has no program of its own takes nothing that is sent by XDP_TX. */
 const volatile __u32 redirect_to = 0;
 
@@ -87,6 +96,20 @@ struct {
 	__type(value, struct session_times);
 } times SEC(".maps");
 
+/* The beginning of an answer, by CPU. */
+#define HEAD_MOST 1024
+
+struct head {
+	__u8 bytes[HEAD_MOST];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct head);
+} heads SEC(".maps");
+
 /* What a program works with. */
 struct work {
 	struct xdp_md *ctx;
@@ -95,6 +118,8 @@ struct work {
 	struct session_slot *slot;
 	__u32 number; /* the slot's */
 	__u64 word;   /* what stood in it */
+	__u64 set;    /* bits of it that are set with the next state */
+	__u64 clear;  /* and those that are cleared before */
 };
 
 static __always_inline __u32 ticks(__u64 ns)
@@ -140,12 +165,17 @@ static __always_inline __u32 initial(const struct work *work)
 /* Puts the slot into `state`, unless somebody else has changed its state meanwhile. That something is sent again changes none. */
 static __always_inline bool becomes(struct work *work, __u32 state)
 {
-	__u64 after = (work->word & ~(__u64)(WORD_STATE | WORD_TRIES)) | state, was;
+	__u64 cleared = WORD_STATE | WORD_TRIES | work->clear;
+	__u64 after = (work->word & ~cleared) | work->set | state, was;
+	bool held = (work->word & WORD_STATE) == SESSION_HELD;
 
 	for (int i = 0; i < 2; i++) {
 		was = __sync_val_compare_and_swap(&work->slot->word, work->word, after);
-		if (was == work->word)
+		if (was == work->word) {
+			if (held != (state == SESSION_HELD))
+				__sync_fetch_and_add(&work->control->held, held ? -1LL : 1LL);
 			return true;
+		}
 		if ((was ^ work->word) & ~(__u64)WORD_TRIES)
 			return false;
 		work->word = was;
@@ -202,6 +232,53 @@ static __always_inline void address(const struct work *work, __u32 number, struc
 	segment->ports.destination = server_port;
 }
 
+/* Has our FIN been sent? */
+static __always_inline bool has_closed(__u32 state)
+{
+	return state >= SESSION_FIN_WAIT_1 && state <= SESSION_LAST_ACK;
+}
+
+/* A connection that was held asks once more. */
+static __always_inline int asks_again(struct work *work, struct segment *segment, __u32 task, __u32 at)
+{
+	struct session_slot *slot = work->slot;
+
+	if ((work->word & WORD_STATE) != SESSION_HELD)
+		return XDP_DROP;
+	work->set = task == TASK_USE_AGAIN ? WORD_USED_AGAIN : 0;
+	/* Nothing that the server may say before this request is sent changes what follows. */
+	if (!becomes(work, SESSION_REQUESTED))
+		return XDP_DROP;
+	slot->sent += request_length;
+	slot->since = slot->began = at;
+	slot->deadline = at + retransmit_after;
+	work->counts->asked++;
+	work->counts->used_again += task == TASK_USE_AGAIN;
+	return sent(work, ask(work, segment), false);
+}
+
+/* A connection that was held is closed as was asked for. */
+static __always_inline int closes_now(struct work *work, struct segment *segment, __u32 at)
+{
+	if ((work->word & WORD_STATE) != SESSION_HELD)
+		return XDP_DROP;
+	work->set = WORD_COMPLETE;
+	if (closes == CLOSE_RST) {
+		if (!becomes(work, SESSION_FINISHED))
+			return XDP_DROP;
+		work->counts->finished++;
+		ended(work);
+		segment->flags = TCP_RST | TCP_ACK;
+		return reset(work, segment, false);
+	}
+	work->slot->since = at;
+	work->slot->deadline = at + retransmit_after;
+	if (!becomes(work, SESSION_FIN_WAIT_1))
+		return XDP_DROP;
+	segment->flags = TCP_FIN | TCP_ACK;
+	return bare(work, segment, false);
+}
+
 /* What user space listed: nothing came back in time, or it is to end. */
 static __always_inline int listed(struct work *work, __u32 task)
 {
@@ -215,17 +292,21 @@ static __always_inline int listed(struct work *work, __u32 task)
 	address(work, work->number, &segment);
 	segment.sequence = initial(work) + (state == SESSION_SYN_SENT ? 0 : 1 + slot->sent);
 	segment.acknowledged = slot->next;
+	if (task == TASK_ASK || task == TASK_USE_AGAIN)
+		return asks_again(work, &segment, task, at);
+	if (task == TASK_CLOSE)
+		return closes_now(work, &segment, at);
 	if (task != TASK_AGAIN) {
 		if (!becomes(work, task == TASK_TIME_OUT ? SESSION_TIMED_OUT : SESSION_ABANDONED))
 			return XDP_DROP;
 		*(task == TASK_TIME_OUT ? &counts->timed_out : &counts->abandoned) += 1;
 		ended(work);
-		segment.sequence += state == SESSION_SYN_SENT || state == SESSION_LAST_ACK;
+		segment.sequence += state == SESSION_SYN_SENT || has_closed(state);
 		segment.flags = state == SESSION_SYN_SENT ? TCP_RST : TCP_RST | TCP_ACK;
 		return reset(work, &segment, false);
 	}
 	/* It moved on since it was listed. */
-	if ((__s32)(at - slot->deadline) <= 0)
+	if ((__s32)(at - slot->deadline) <= 0 || state == SESSION_HELD || state == SESSION_FIN_WAIT_2)
 		return XDP_DROP;
 	if (tries < 0xff && __sync_val_compare_and_swap(&slot->word, work->word, work->word + (1 << WORD_TRIES_SHIFT)) != work->word)
 		return XDP_DROP;
@@ -239,9 +320,10 @@ static __always_inline int listed(struct work *work, __u32 task)
 		return bare(work, &segment, false);
 	case SESSION_REQUESTED:
 		counts->retransmitted_requests++;
-		segment.sequence = initial(work) + 1;
+		segment.sequence -= request_length;
 		return sent(work, ask(work, &segment), false);
 	case SESSION_WAITING:
+	case SESSION_RECEIVING:
 		/* A server that keeps no state sends what is missing when it is told what arrived. */
 		counts->retransmitted_acks++;
 		segment.flags = TCP_ACK;
@@ -261,7 +343,7 @@ static __always_inline int deferred(struct work *work)
 	if ((work->word & WORD_STATE) != SESSION_REQUESTED)
 		return XDP_DROP;
 	address(work, work->number, &segment);
-	segment.sequence = initial(work) + 1;
+	segment.sequence = initial(work) + 1 + work->slot->sent - request_length;
 	segment.acknowledged = work->slot->next;
 	return sent(work, ask(work, &segment), false);
 }
@@ -269,9 +351,14 @@ static __always_inline int deferred(struct work *work)
 /* Is the next connection due? At the rate, and after a delay at no more than twice the rate. */
 static __always_inline bool is_due(struct session_control *control, __u64 ns)
 {
+	__u64 open;
+
 	if (control->opened >= control->limit)
 		return false;
-	if (control->in_flight && control->opened - *(volatile __u64 *)&control->ended >= control->in_flight)
+	open = control->opened - *(volatile __u64 *)&control->ended;
+	if (holds)
+		open -= *(volatile __u64 *)&control->held;
+	if (control->in_flight && open >= control->in_flight)
 		return false;
 	return !control->gap_ns || (ns >= control->due_ns && ns >= control->last_ns + control->gap_ns / 2);
 }
@@ -312,9 +399,9 @@ static __always_inline int open(struct work *work)
 		return XDP_DROP;
 	}
 	slot->next = 0;
-	slot->received = 0;
+	slot->left = 0;
 	slot->sent = 0;
-	slot->opened = slot->began = ticks(ns);
+	slot->since = slot->began = ticks(ns);
 	slot->deadline = slot->began + retransmit_after;
 	sequence = initial_sequence(work->number, ns);
 	/* Whoever sees the new word sees what was written before it. */
@@ -363,13 +450,44 @@ int sessions_open(struct xdp_md *ctx)
 	return open(&work);
 }
 
+/* A request had no room in the frame that asked for it: the next frame of the program that sends becomes it. */
+static __always_inline void defer(struct work *work)
+{
+	struct session_control *control = work->control;
+	__u64 end;
+
+	work->counts->deferred++;
+	for (int i = 0; i < 8; i++) {
+		end = *(volatile __u64 *)&control->deferred_end;
+		if (end - *(volatile __u64 *)&control->deferred_at >= DEFERRED)
+			break;
+		if (__sync_val_compare_and_swap(&control->deferred_end, end, end + 1) != end)
+			continue;
+		*(volatile __u64 *)&control->deferred[end & (DEFERRED - 1)] = (__u64)work->number + 1;
+		return;
+	}
+	/* It is sent when its time is over. */
+	work->counts->undeferred++;
+}
+
+/* Sends the request that `slot->sent` has counted already. */
+static __always_inline int request_now(struct work *work, struct segment *answer)
+{
+	__u32 frame = ask(work, answer);
+
+	work->counts->asked++;
+	if (frame)
+		return sent(work, frame, true);
+	defer(work);
+	return XDP_DROP;
+}
+
 /* SYN-SENT: RFC 9293, section 3.10.7.3. */
 static __always_inline int in_syn_sent(struct work *work, const struct arrived *in, struct segment *answer)
 {
 	struct session_slot *slot = work->slot;
 	bool acceptable = in->flags & TCP_ACK && in->acknowledged == initial(work) + 1;
-	__u32 at, frame;
-	__u64 place;
+	__u32 at;
 
 	if (in->flags & TCP_RST) {
 		if (!acceptable) {
@@ -391,6 +509,18 @@ static __always_inline int in_syn_sent(struct work *work, const struct arrived *
 		work->counts->unexpected++;
 		return XDP_DROP;
 	}
+	if (request_length > peer_mss(work->ctx, in)) {
+		if (!becomes(work, SESSION_REFUSED))
+			return XDP_DROP;
+		record(0, now() - slot->began);
+		work->counts->established++;
+		work->counts->refused++;
+		ended(work);
+		answer->sequence = in->acknowledged;
+		answer->acknowledged = in->sequence + 1;
+		answer->flags = TCP_RST | TCP_ACK;
+		return reset(work, answer, true);
+	}
 	at = now();
 	slot->next = in->sequence + 1;
 	slot->sent = request_length;
@@ -402,44 +532,249 @@ static __always_inline int in_syn_sent(struct work *work, const struct arrived *
 	work->counts->established++;
 	answer->sequence = initial(work) + 1;
 	answer->acknowledged = slot->next;
-	frame = ask(work, answer);
-	if (frame)
-		return sent(work, frame, true);
-	/* The next frame of the program that sends becomes the request. */
-	work->counts->deferred++;
-	place = __sync_fetch_and_add(&work->control->deferred_end, 1);
-	*(volatile __u64 *)&work->control->deferred[place & (DEFERRED - 1)] = (__u64)work->number + 1;
-	return XDP_DROP;
+	return request_now(work, answer);
 }
 
-/* The next piece of the answer, or its end. */
-static __always_inline int goes_on(struct work *work, const struct arrived *in, struct segment *answer)
+/* What was read of the head of an answer. */
+struct scan {
+	struct head *head;
+	__u64 near, far; /* the last sixteen bytes */
+	__u32 length;    /* bytes of the segment that were loaded */
+	__u32 number;    /* Content-Length */
+	__u32 end;       /* behind the head, once that is known */
+	__u32 digits;    /* they follow */
+	__u32 known;     /* there is a Content-Length */
+};
+
+/* The next byte; other than 0: it was the last. */
+static long scan_head(__u32 i, void *context)
+{
+	struct scan *scan = context;
+	__u64 caps = 0x2020202020202020ULL;
+	__u32 byte;
+
+	if (i >= scan->length)
+		return 1;
+	byte = scan->head->bytes[i & (HEAD_MOST - 1)];
+	scan->far = scan->far << 8 | scan->near >> 56;
+	scan->near = scan->near << 8 | byte;
+	if ((__u32)scan->near == 0x0d0a0d0a) {
+		scan->end = i + 1;
+		return 1;
+	}
+	if (scan->digits) {
+		if (byte - '0' < 10) {
+			scan->known = 1;
+			scan->number = scan->number * 10 + byte - '0';
+			if (scan->number > 100000000)
+				return 1;
+		} else if (byte != ' ' || scan->known) {
+			scan->digits = 0;
+		}
+	}
+	/* "\ncontent" and "-length:", in letters of any case. */
+	if ((scan->near | caps) == 0x2d6c656e6774683aULL && (scan->far | caps) == 0x2a636f6e74656e74ULL) {
+		scan->digits = 1;
+		scan->known = 0;
+		scan->number = 0;
+	}
+	return 0;
+}
+
+/*
+ * How long the answer is whose beginning stands `at` there in the frame, head and all: by RFC 9112, section 6.3, what a Content-Length
+ * says, and nothing after the head of a 1xx, 204 or 304. TO_THE_END where its head is not whole within this segment, or says neither.
+ * By bpf_loop() (Linux 5.17), whose body the verifier looks at once.
+ */
+__noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 bodiless)
+{
+	__u32 first = 0, length = payload > HEAD_MOST ? HEAD_MOST : payload;
+	struct scan scan = {.head = bpf_map_lookup_elem(&heads, &first), .length = length};
+
+	if (!scan.head || length < 1)
+		return TO_THE_END;
+	/* As in peer_mss(). */
+	length--;
+	OPAQUE(length);
+	length = (length & (HEAD_MOST - 1)) + 1;
+	if (bpf_xdp_load_bytes(ctx, at, scan.head->bytes, length))
+		return TO_THE_END;
+	bpf_loop(HEAD_MOST, scan_head, &scan, 0);
+	if (!scan.end)
+		return TO_THE_END;
+	if (bodiless)
+		return scan.end;
+	return scan.known ? scan.end + scan.number : TO_THE_END;
+}
+
+/* Reads the head of an answer: its class, and how long it is. */
+static __always_inline __u32 begins(struct work *work, const struct arrived *in)
+{
+	__u8 line[12] = {};
+	__u32 status, length;
+
+	work->clear |= WORD_CLASS;
+	if (in->payload < sizeof(line) || bpf_xdp_load_bytes(work->ctx, in->at, line, sizeof(line)))
+		return TO_THE_END;
+	status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + line[11] - '0';
+	if (line[0] == 'H' && line[1] == 'T' && line[2] == 'T' && line[3] == 'P' && line[4] == '/' && line[8] == ' ' && status >= 100 && status < 600)
+		work->set |= (__u64)(line[9] - '0') << WORD_CLASS_SHIFT;
+	if (closes == CLOSE_SERVER)
+		return TO_THE_END;
+	length = answer_length(work->ctx, in->at, in->payload, status < 200 || status == 204 || status == 304);
+	work->counts->unframed += length == TO_THE_END;
+	return length;
+}
+
+/* What follows an answer that is whole, where the server has not closed. */
+static __always_inline __u32 after_answer(struct work *work, struct segment *answer, __u32 at)
 {
 	struct session_slot *slot = work->slot;
-	bool closes = in->flags & TCP_FIN;
-	__u32 at = now();
 
+	if (slot->sent < requests * request_length) {
+		if (thinks) {
+			slot->deadline = at + thinks;
+			return SESSION_HELD;
+		}
+		slot->sent += request_length;
+		slot->since = slot->began = at;
+		return SESSION_REQUESTED;
+	}
+	if (holds) {
+		slot->deadline = at + thinks;
+		return SESSION_HELD;
+	}
+	work->set |= WORD_COMPLETE;
+	slot->since = at;
+	answer->flags = closes == CLOSE_RST ? TCP_RST | TCP_ACK : TCP_FIN | TCP_ACK;
+	return closes == CLOSE_RST ? SESSION_FINISHED : SESSION_FIN_WAIT_1;
+}
+
+/* The server says something after our FIN: what it says is taken, and its FIN ends the connection. */
+static __always_inline int after_fin(struct work *work, const struct arrived *in, struct segment *answer, bool acknowledged)
+{
+	struct session_slot *slot = work->slot;
+	bool fin = in->flags & TCP_FIN;
+
+	slot->next += in->payload + fin;
+	answer->acknowledged = slot->next;
+	if (fin && acknowledged) {
+		if (!becomes(work, SESSION_FINISHED))
+			return XDP_DROP;
+		work->counts->finished++;
+		ended(work);
+	} else if (fin) {
+		/* Both closed at once; our FIN is still to be acknowledged. */
+		if (!becomes(work, SESSION_LAST_ACK))
+			return XDP_DROP;
+	}
+	return bare(work, answer, true);
+}
+
+/* The next piece of an answer, or its end. */
+static __always_inline int goes_on(struct work *work, const struct arrived *in, struct segment *answer, __u32 state)
+{
+	struct session_slot *slot = work->slot;
+	bool fin = in->flags & TCP_FIN, whole, waits = state >= SESSION_REQUESTED && state <= SESSION_RECEIVING;
+	__u32 at = now(), left = slot->left, became, began = slot->began, sent_before = slot->sent;
+	__u64 class;
+
+	if (state != SESSION_RECEIVING)
+		left = in->payload && waits ? begins(work, in) : TO_THE_END;
+	whole = waits && (left == TO_THE_END ? fin && (in->payload || state == SESSION_RECEIVING) : in->payload >= left);
+	if (whole && left != TO_THE_END && in->payload > left)
+		work->counts->unexpected++;
+	class = ((work->word & ~work->clear) | work->set) >> WORD_CLASS_SHIFT & 7;
 	slot->deadline = at + retransmit_after;
-	if (!becomes(work, closes ? SESSION_LAST_ACK : SESSION_WAITING)) {
+	slot->left = left == TO_THE_END ? left : left - in->payload;
+	slot->next += in->payload + fin;
+	answer->acknowledged = slot->next;
+	answer->flags = TCP_ACK;
+	if (fin) {
+		became = SESSION_LAST_ACK;
+		answer->flags |= TCP_FIN;
+		slot->since = at;
+		if (whole && slot->sent >= requests * request_length && !holds)
+			work->set |= WORD_COMPLETE;
+		else if (whole || state == SESSION_HELD)
+			work->set |= WORD_EARLY;
+	} else if (whole) {
+		became = after_answer(work, answer, at);
+	} else {
+		/* Nothing was asked of one that is held. */
+		work->counts->unexpected += !waits;
+		became = waits ? SESSION_RECEIVING : SESSION_HELD;
+	}
+	if (!becomes(work, became)) {
 		/* It was ended at this moment. */
 		work->counts->unexpected++;
 		return XDP_DROP;
 	}
-	slot->next += in->payload + closes;
-	slot->received += in->payload;
 	work->counts->answer_bytes += in->payload;
-	answer->acknowledged = slot->next;
-	answer->flags = closes ? TCP_FIN | TCP_ACK : TCP_ACK;
-	if (closes && slot->received)
-		record(1, at - slot->began);
+	if (whole) {
+		record(1, at - began);
+		if (class < 6)
+			work->counts->classes[class]++;
+		work->counts->used_again_answered += (work->word & WORD_USED_AGAIN) != 0;
+	}
+	if (became == SESSION_REQUESTED) {
+		answer->sequence = initial(work) + 1 + sent_before;
+		return request_now(work, answer);
+	}
+	if (became == SESSION_FINISHED) {
+		work->counts->finished++;
+		ended(work);
+		return reset(work, answer, true);
+	}
 	return bare(work, answer, true);
+}
+
+/* Our FIN was acknowledged after the server's. */
+static __always_inline void last_ack(struct work *work)
+{
+	struct session_counts *counts = work->counts;
+
+	if (work->word & WORD_COMPLETE) {
+		if (!becomes(work, SESSION_FINISHED))
+			return;
+		counts->finished++;
+	} else if (work->word & WORD_EARLY) {
+		if (!becomes(work, SESSION_CLOSED_EARLY))
+			return;
+		counts->closed_early++;
+	} else {
+		if (!becomes(work, SESSION_UNANSWERED))
+			return;
+		counts->unanswered++;
+	}
+	ended(work);
+}
+
+/* An acknowledgement without anything else. */
+static __always_inline int acknowledged_only(struct work *work, const struct arrived *in, struct segment *answer, __u32 state, bool all)
+{
+	if (state == SESSION_HELD && in->sequence == work->slot->next - 1) {
+		/* Are we still there? RFC 9293, section 3.8.4. */
+		work->counts->duplicates++;
+		return bare(work, answer, true);
+	}
+	if (!all)
+		return XDP_DROP;
+	if (state == SESSION_LAST_ACK)
+		last_ack(work);
+	else if (state == SESSION_FIN_WAIT_1)
+		becomes(work, SESSION_FIN_WAIT_2);
+	else if (state == SESSION_REQUESTED)
+		/* From here on it is the server's turn: nothing is sent again before it says something. */
+		becomes(work, SESSION_WAITING);
+	return XDP_DROP;
 }
 
 /* The connection stands: RFC 9293, section 3.10.7.4. */
 static __always_inline int established(struct work *work, const struct arrived *in, struct segment *answer, __u32 state)
 {
 	struct session_slot *slot = work->slot;
-	__u32 end = 1 + slot->sent + (state == SESSION_LAST_ACK), acknowledged = in->acknowledged - initial(work);
+	__u32 end = 1 + slot->sent + has_closed(state), acknowledged = in->acknowledged - initial(work);
 
 	answer->sequence = initial(work) + end;
 	answer->acknowledged = slot->next;
@@ -462,22 +797,8 @@ static __always_inline int established(struct work *work, const struct arrived *
 		work->counts->unexpected++;
 		return XDP_DROP;
 	}
-	if (!in->payload && !(in->flags & TCP_FIN)) {
-		if (acknowledged != end)
-			return XDP_DROP;
-		if (state == SESSION_LAST_ACK) {
-			bool answered = slot->received;
-
-			if (!becomes(work, answered ? SESSION_FINISHED : SESSION_UNANSWERED))
-				return XDP_DROP;
-			*(answered ? &work->counts->finished : &work->counts->unanswered) += 1;
-			ended(work);
-		} else if (state == SESSION_REQUESTED) {
-			/* From here on it is the server's turn: nothing is sent again before it says something. */
-			becomes(work, SESSION_WAITING);
-		}
-		return XDP_DROP;
-	}
+	if (!in->payload && !(in->flags & TCP_FIN))
+		return acknowledged_only(work, in, answer, state, acknowledged == end);
 	if (in->sequence != slot->next || state == SESSION_LAST_ACK) {
 		if ((__s32)(in->sequence - slot->next) < 0)
 			work->counts->duplicates++;
@@ -485,7 +806,23 @@ static __always_inline int established(struct work *work, const struct arrived *
 			work->counts->out_of_order++;
 		return bare(work, answer, true);
 	}
-	return goes_on(work, in, answer);
+	if (has_closed(state))
+		return after_fin(work, in, answer, acknowledged == end);
+	return goes_on(work, in, answer, state);
+}
+
+/* The connection is over: a FIN that comes again was not acknowledged (TIME-WAIT). */
+static __always_inline int over(struct work *work, const struct arrived *in, struct segment *answer, __u32 state)
+{
+	if (state != SESSION_FINISHED || !(in->flags & TCP_FIN) || in->sequence + in->payload + 1 != work->slot->next) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	work->counts->duplicates++;
+	answer->sequence = initial(work) + 2 + work->slot->sent;
+	answer->acknowledged = work->slot->next;
+	answer->flags = TCP_ACK;
+	return bare(work, answer, true);
 }
 
 static __always_inline int resolution(struct xdp_md *ctx, struct session_counts *counts)
@@ -543,10 +880,8 @@ int sessions_client(struct xdp_md *ctx)
 		work.counts->malformed++;
 		return XDP_DROP;
 	}
-	if (state >= SESSION_FINISHED) {
-		work.counts->unexpected++;
-		return XDP_DROP;
-	}
+	if (state >= SESSION_FINISHED)
+		return over(&work, &in, &answer, state);
 	return state == SESSION_SYN_SENT ? in_syn_sent(&work, &in, &answer) : established(&work, &in, &answer, state);
 }
 

@@ -40,4 +40,6 @@ skeletons! {
     stamp,
     /// Takes a clone's copies out of a tunnel, and puts the answers to them into it.
     steer,
+    /// Counts the verdicts of another XDP program.
+    verdicts,
 }

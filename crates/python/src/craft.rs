@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use scenario::{Context, Sign};
 use traffic::expr::{Options, Size};
-use traffic::{Executor, Program, Slab};
+use traffic::{Executor, Program, Rate, Slab};
 
 /// All bytes of the frames that one call makes: more is for a file (`netdyno craft -w`).
 const MOST_BYTES: u64 = 4 << 30;
@@ -41,6 +41,7 @@ pub(crate) fn craft_scenario<'py>(
     size: Option<&str>,
     seed: u64,
     sign: bool,
+    link_speed: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let bad = |error: &scenario::ScenarioError| {
         usage(py, &error.to_string(), Place { column: Some(error.column), setting: Some("what") })
@@ -52,10 +53,23 @@ pub(crate) fn craft_scenario<'py>(
         sign: if sign { Sign::All } else { Sign::No },
         rate,
         size: read_size(py, size)?,
+        link_bits_per_second: Some(read_speed(py, link_speed)?),
         ..Context::default()
     };
     let compiled = scenario.compile(&context).map_err(|error| bad(&error))?;
     frames(py, &compiled.program, first, count)
+}
+
+/// What rates in percent are percent of.
+fn read_speed(py: Python<'_>, text: &str) -> PyResult<u64> {
+    match text.parse::<Rate>() {
+        Ok(Rate::Bits { bits_per_second, .. }) => Ok(bits_per_second),
+        _ => {
+            let place = Place { setting: Some("link_speed"), ..Place::default() };
+            let what = format!("`{text}` is no link's speed: write 10gbps or 100mbps");
+            Err(usage(py, &what, place))
+        }
+    }
 }
 
 fn read_size(py: Python<'_>, size: Option<&str>) -> PyResult<Option<Size>> {

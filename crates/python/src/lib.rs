@@ -10,6 +10,7 @@ mod captures;
 mod clock;
 mod craft;
 mod errors;
+mod over_time;
 mod results;
 mod settings;
 
@@ -37,5 +38,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(results::fragment, module)?)?;
     module.add_function(wrap_pyfunction!(results::figures, module)?)?;
     module.add_function(wrap_pyfunction!(results::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(over_time::over_time, module)?)?;
     Ok(())
 }

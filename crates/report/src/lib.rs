@@ -33,7 +33,7 @@ pub use data::schema::{comparison_schema, pretty as pretty_schema, schema};
 pub use data::sections::{self, conversations};
 pub use data::setting::{Words, worded};
 pub use data::{causes, figure, get, json, search, units};
-pub use render::{classic, conclusion, csv, drops, html, kernel_counters, live, text};
+pub use render::{classic, conclusion, csv, drops, html, kernel_counters, live, text, xdp};
 pub use store::{prepare_dir, read, write_comparison_in, write_dir, write_dir_in};
 
 /// Results beside each other.

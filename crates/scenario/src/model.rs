@@ -92,7 +92,7 @@ pub struct Stream {
     pub start: Option<At<Time>>,
     /// Begin when this stream has ended.
     pub after: Option<At<Name>>,
-    /// With `after`: wait so long in between.
+    /// With `after`: wait this long in between.
     pub pause: Option<At<Time>>,
     /// End after this long.
     pub duration: Option<At<Time>>,

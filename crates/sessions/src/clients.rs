@@ -34,6 +34,14 @@ pub struct Options {
     pub slots: u32,
     /// What each connection asks, up to 1,460 bytes.
     pub request: Vec<u8>,
+    /// And how often, one request after the answer to the last.
+    pub requests: u32,
+    /// Between an answer and the next request.
+    pub think: Duration,
+    /// Who closes when all is answered.
+    pub close: Close,
+    /// When all is answered, connections are held open.
+    pub holds: bool,
     /// The longest segment that the server may send.
     pub mss: u16,
     /// What is not answered is sent again after this time, then after twice that, and so on.
@@ -42,6 +50,18 @@ pub struct Options {
     pub timeout: Duration,
     /// Attach in the kernel's receive path although the driver can do better.
     pub generic: bool,
+}
+
+/// Who closes a connection, and how (`enum session_close`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Close {
+    /// The server, as it is asked to.
+    #[default]
+    Server = 0,
+    /// The client, by a FIN.
+    Fin = 1,
+    /// The client, by a RST.
+    Rst = 2,
 }
 
 /// How many connections are opened, and when.
@@ -55,8 +75,12 @@ pub struct Load {
     pub count: Option<u64>,
     /// Opened for so long.
     pub duration: Option<Duration>,
-    /// No more than so many at a time.
+    /// No more than so many at a time; of connections that are held: that are opened, used again or closed at a time.
     pub in_flight: Option<u64>,
+    /// Connections are held for so long once all are open; `None`: until it is told to stop.
+    pub hold: Option<Duration>,
+    /// After that each is asked once more.
+    pub use_again: bool,
 }
 
 /// Where a running load is.
@@ -64,6 +88,14 @@ pub struct Load {
 pub enum Course {
     /// Connections are opened.
     Opening,
+    /// All were opened, and not all are held.
+    Settling,
+    /// All that did not fail are held.
+    Holding,
+    /// Each is asked once more.
+    Using,
+    /// They are closed.
+    Closing,
     /// None is opened any more; those that were go on.
     Draining,
     /// All that are left are ended.
@@ -79,6 +111,14 @@ pub struct Ran {
     pub opening_ns: u64,
     /// Until all were over.
     pub duration_ns: u64,
+    /// Connections that were held when all had been opened, and how long that took.
+    pub held: u64,
+    /// See `held`.
+    pub settled_ns: u64,
+    /// How long it took to use all again.
+    pub using_ns: u64,
+    /// How long it took to close all that were held.
+    pub closing_ns: u64,
     /// CPU time of the thread that sent, with what arrived and was answered on its core.
     pub cpu_ns: u64,
     /// Connections opened more than a millisecond after they were due.
@@ -115,6 +155,12 @@ const SWEEP_NS: u64 = 10_000_000;
 const SWEEP_SHARE: u64 = 20;
 /// Who is told to stop lets connections finish for so long.
 const GRACE_NS: u64 = 500_000_000;
+/// And closes what it holds for so long.
+const CLOSING_NS: u64 = 1_200_000_000;
+/// Held connections that are asked or closed at a time where nothing else was said: a veth has room for 256 frames.
+const AT_ONCE: u64 = 100;
+/// By a schedule no more at a time, so that a delay is not made good at once.
+const BURST: u64 = 64;
 const LOOK_AT_LINK_NS: u64 = 100_000_000;
 
 impl Clients {
@@ -150,6 +196,14 @@ impl Clients {
     /// The sums up to now.
     pub fn counts(&self) -> Counts {
         Counts::over(&self.attached.loaded.counts)
+    }
+
+    /// Connections that are neither over nor free, as their slots say.
+    pub fn open(&self) -> u64 {
+        let slots = &self.attached.loaded.slots;
+        let open =
+            (0..slots.len()).filter(|at| Slot::read(|word| slots.word(*at, word).unwrap_or(0)).is_some());
+        open.count() as u64
     }
 
     /// Times until connections stood, and from their requests to the ends of their answers.
@@ -191,7 +245,22 @@ struct Sender<'a> {
     /// Where the next sweep goes on, if there was more than can be listed.
     sweep_from: usize,
     stopped_ns: Option<u64>,
+    walk: Walk,
     frame: Vec<u8>,
+}
+
+/// Through all that are held, which are asked again or closed.
+#[derive(Debug, Default)]
+struct Walk {
+    /// When it began.
+    since_ns: u64,
+    /// The next slot.
+    at: usize,
+    /// How many were listed in all, and since the first slot.
+    listed: u64,
+    of_pass: u64,
+    /// When the first slot is looked at again.
+    next_ns: u64,
 }
 
 fn clock() -> u64 {
@@ -209,6 +278,7 @@ impl<'a> Sender<'a> {
             next_sweep_ns: 0,
             sweep_from: 0,
             stopped_ns: None,
+            walk: Walk::default(),
             frame: vec![0; FRAME],
         }
     }
@@ -240,7 +310,9 @@ impl<'a> Sender<'a> {
             if now >= self.next_sweep_ns {
                 self.sweep(now)?;
             }
-            self.send(now)?;
+            if !self.walks(now)? {
+                self.send(now)?;
+            }
         }
         let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let ns = |time: rustix::time::Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
@@ -282,19 +354,148 @@ impl<'a> Sender<'a> {
             let all = self.word(control::OPENED) >= self.word(control::LIMIT);
             if stop || over || all {
                 self.put(control::LIMIT, 0);
-                self.course = Course::Draining;
+                self.course = if self.holds() { Course::Settling } else { Course::Draining };
                 self.ran.opening_ns = since;
             }
+        }
+        if self.holds() {
+            self.follow_held(now, since, stop);
         }
         if stop && self.stopped_ns.is_none() {
             self.stopped_ns = Some(now);
             self.ran.stopped = true;
         }
-        if self.course == Course::Draining && self.stopped_ns.is_some_and(|stopped| now >= stopped + GRACE_NS)
-        {
+        let grace = if self.holds() { CLOSING_NS } else { GRACE_NS };
+        let ends = matches!(self.course, Course::Closing | Course::Draining);
+        if ends && self.stopped_ns.is_some_and(|stopped| now >= stopped + grace) {
             self.course = Course::Abandoning;
             self.next_sweep_ns = now;
         }
+    }
+
+    fn holds(&self) -> bool {
+        self.clients.options.holds
+    }
+
+    /// Connections on their way.
+    fn in_flight(&self) -> u64 {
+        let still = self.word(control::ENDED) + self.word(control::HELD);
+        self.word(control::OPENED).saturating_sub(still)
+    }
+
+    /// Goes on from opening by way of holding and using again to closing.
+    fn follow_held(&mut self, now: u64, since: u64, stop: bool) {
+        let thinks = !self.clients.options.think.is_zero();
+        if self.course == Course::Settling && (thinks || self.in_flight() == 0) {
+            self.ran.held = self.word(control::OPENED).saturating_sub(self.word(control::ENDED));
+            self.ran.settled_ns = since;
+            self.course = Course::Holding;
+        }
+        let held_ns = since.saturating_sub(self.ran.settled_ns);
+        let long_enough = self.load.hold.is_some_and(|hold| u128::from(held_ns) >= hold.as_nanos());
+        let next = match self.course {
+            Course::Settling | Course::Holding | Course::Using if stop => Course::Closing,
+            Course::Holding if long_enough && self.load.use_again => Course::Using,
+            Course::Holding if long_enough => Course::Closing,
+            _ => return,
+        };
+        self.begin_walk(next, now);
+    }
+
+    fn begin_walk(&mut self, course: Course, now: u64) {
+        self.course = course;
+        self.walk = Walk { since_ns: now, ..Walk::default() };
+    }
+
+    /// How many may be listed now: as many as are missing in flight, and by a schedule no more than are due.
+    fn room(&self, now: u64) -> u64 {
+        let most =
+            self.load.in_flight.unwrap_or(if self.load.rate.is_some() { LISTED as u64 } else { AT_ONCE });
+        let room = most.saturating_sub(self.in_flight()).min(LISTED as u64);
+        let Some(rate) = self.load.rate else { return room };
+        let due = u128::from(rate) * u128::from(now.saturating_sub(self.walk.since_ns)) / 1_000_000_000 + 1;
+        let due = u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.walk.listed);
+        room.min(due).min(BURST)
+    }
+
+    /// Has the next of those that are held ask or close; false if there is nothing to do at the moment.
+    fn walks(&mut self, now: u64) -> Result<bool, SessionsError> {
+        let task = match self.course {
+            Course::Using => Task::UseAgain,
+            Course::Closing => Task::Close,
+            _ => return Ok(false),
+        };
+        let room = if now >= self.walk.next_ns { self.room(now) } else { 0 };
+        if room == 0 {
+            return Ok(false);
+        }
+        let slots = &self.clients.attached.loaded.slots;
+        let (used, mut count) = (self.used(), 0);
+        while self.walk.at < used && count < room {
+            let at = self.walk.at;
+            self.walk.at += 1;
+            let Some(slot) = Slot::read(|word| slots.word(at, word).unwrap_or(0)) else { continue };
+            let is_next = if task == Task::Close { slot.is_held() } else { slot.is_unused() };
+            if is_next {
+                self.list(count as usize, at, task);
+                count += 1;
+            }
+        }
+        self.walk.listed += count;
+        self.walk.of_pass += count;
+        if self.walk.at >= used {
+            let over = self.walk.of_pass == 0 && self.in_flight() == 0;
+            (self.walk.at, self.walk.of_pass, self.walk.next_ns) = (0, 0, now + NAP.as_nanos() as u64);
+            if over {
+                self.end_walk(now);
+            }
+        }
+        self.carry_out(count as usize)?;
+        Ok(count > 0)
+    }
+
+    fn end_walk(&mut self, now: u64) {
+        let took = now.saturating_sub(self.walk.since_ns);
+        if self.course == Course::Using {
+            self.ran.using_ns = took;
+            self.begin_walk(Course::Closing, now);
+        } else {
+            self.ran.closing_ns = took;
+            self.course = Course::Draining;
+        }
+    }
+
+    /// Slots that were used: one after the other.
+    fn used(&self) -> usize {
+        let used =
+            usize::try_from(self.word(control::OPENED) + self.word(control::BUSY)).unwrap_or(usize::MAX);
+        used.min(self.clients.attached.loaded.slots.len())
+    }
+
+    fn list(&self, count: usize, at: usize, task: Task) {
+        self.put(control::LISTED + 8 * count, at as u64 | (task as u64) << 32);
+    }
+
+    /// Has the program do what was listed.
+    fn carry_out(&self, count: usize) -> Result<(), SessionsError> {
+        if count == 0 {
+            return Ok(());
+        }
+        self.put(control::LISTED_AT, 0);
+        self.put(control::LISTED_COUNT, count as u64);
+        while self.word(control::LISTED_AT) < count as u64 {
+            // One more, so that what was deferred is not kept waiting.
+            self.call((count as u32 + 1).next_multiple_of(BATCH))?;
+        }
+        self.put(control::LISTED_COUNT, 0);
+        self.put(control::LISTED_AT, 0);
+        Ok(())
+    }
+
+    /// Who has thought may ask, until all that are held are to be used again or closed.
+    fn may_ask(&self) -> bool {
+        let before = matches!(self.course, Course::Opening | Course::Settling | Course::Holding);
+        !self.clients.options.think.is_zero() && (before || self.course == Course::Draining && !self.holds())
     }
 
     /// A schedule that a stall made late may be caught up with for so long after its end.
@@ -306,20 +507,19 @@ impl<'a> Sender<'a> {
     fn sweep(&mut self, now: u64) -> Result<(), SessionsError> {
         let began = clock();
         let slots = &self.clients.attached.loaded.slots;
-        // Slots are used one after the other.
-        let used =
-            usize::try_from(self.word(control::OPENED) + self.word(control::BUSY)).unwrap_or(usize::MAX);
-        let used = used.min(slots.len());
+        let used = self.used();
         let timeout = ticks(self.clients.options.timeout.as_nanos() as u64);
+        let may_ask = self.may_ask();
         let (mut count, mut at) = (0, self.sweep_from.min(used));
         while at < used && count < LISTED {
             if let Some(slot) = Slot::read(|word| slots.word(at, word).unwrap_or(0)) {
                 let task = match self.course {
                     Course::Abandoning => Some(Task::Abandon),
+                    _ if may_ask && slot.has_thought(ticks(now)) => Some(Task::Ask),
                     _ => slot.task(ticks(now), timeout),
                 };
                 if let Some(task) = task {
-                    self.put(control::LISTED + 8 * count, at as u64 | (task as u64) << 32);
+                    self.list(count, at, task);
                     count += 1;
                 }
             }
@@ -329,16 +529,7 @@ impl<'a> Sender<'a> {
         let took = clock().saturating_sub(began);
         // The rest is looked at next.
         self.next_sweep_ns = if at < used { now } else { clock() + SWEEP_NS.max(took * SWEEP_SHARE) };
-        if count > 0 {
-            self.put(control::LISTED_AT, 0);
-            self.put(control::LISTED_COUNT, count as u64);
-            while self.word(control::LISTED_AT) < count as u64 {
-                self.call((count as u32).next_multiple_of(BATCH))?;
-            }
-            self.put(control::LISTED_COUNT, 0);
-            self.put(control::LISTED_AT, 0);
-        }
-        Ok(())
+        self.carry_out(count)
     }
 
     /// Runs the program for some time, or sleeps until there is something to do.

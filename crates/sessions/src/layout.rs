@@ -36,7 +36,7 @@ counted! {
         opened,
         /// A SYN-ACK came.
         established,
-        /// The peer acknowledged our FIN after its answer.
+        /// All was answered, and both sides closed, or we by a RST where that was asked for.
         finished,
         /// Ended by a RST.
         reset,
@@ -44,8 +44,32 @@ counted! {
         timed_out,
         /// Ended by us when all was to end.
         abandoned,
-        /// Closed by the peer without an answer.
+        /// Closed by the peer before the answer at hand was whole.
         unanswered,
+        /// Closed by the peer after a whole answer, though more was to come.
+        closed_early,
+        /// Ended by us: the peer takes no segment as long as a request.
+        refused,
+        /// Requests, without those that were sent again.
+        asked,
+        /// Connections that were asked once more when all were used again.
+        used_again,
+        /// And had a whole answer.
+        used_again_answered,
+        /// Whole answers that are no HTTP.
+        not_http,
+        /// Whole answers by the first digit of their status.
+        status_1xx,
+        /// See `status_1xx`.
+        status_2xx,
+        /// See `status_1xx`.
+        status_3xx,
+        /// See `status_1xx`.
+        status_4xx,
+        /// See `status_1xx`.
+        status_5xx,
+        /// Answers of which the first segment does not tell how long they are.
+        unframed,
         /// Sent again, by what.
         retransmitted_syns,
         /// See `retransmitted_syns`.
@@ -66,6 +90,8 @@ counted! {
         resets_sent,
         /// Requests that had no room in the frame that asked for them, and left in the next live frame.
         deferred,
+        /// Of those, for which there was no place: they were left to be sent again.
+        undeferred,
         /// Segments that had no room and were not sent.
         no_room,
         /// ARP requests answered.
@@ -97,9 +123,19 @@ impl Counts {
         self.finished + self.failed()
     }
 
+    /// Whole answers.
+    pub fn answers(&self) -> u64 {
+        self.not_http
+            + self.status_1xx
+            + self.status_2xx
+            + self.status_3xx
+            + self.status_4xx
+            + self.status_5xx
+    }
+
     /// Those that did not finish.
     pub fn failed(&self) -> u64 {
-        self.reset + self.timed_out + self.abandoned + self.unanswered
+        self.reset + self.timed_out + self.abandoned + self.unanswered + self.closed_early + self.refused
     }
 }
 
@@ -174,6 +210,7 @@ pub mod control {
     pub const DEFERRED_AT: usize = offset_of!(session_control, deferred_at);
     pub const NEXT_MAC: usize = offset_of!(session_control, next_mac);
     pub const ENDED: usize = offset_of!(session_control, ended);
+    pub const HELD: usize = offset_of!(session_control, held);
     pub const DEFERRED_END: usize = offset_of!(session_control, deferred_end);
     pub const LISTED: usize = offset_of!(session_control, listed);
 }
@@ -182,6 +219,8 @@ pub mod control {
 const _: () = {
     assert!(size_of::<session_counts>() == size_of::<Counts>());
     assert!(offset_of!(session_counts, unanswered) == offset_of!(Counts, unanswered));
+    assert!(offset_of!(session_counts, classes) == offset_of!(Counts, not_http));
+    assert!(offset_of!(session_counts, unframed) == offset_of!(Counts, unframed));
     assert!(offset_of!(session_counts, deferred) == offset_of!(Counts, deferred));
     assert!(offset_of!(session_counts, rx_bytes) == offset_of!(Counts, rx_bytes));
     assert!(size_of::<programs::serve::types::served_counts>() == size_of::<Served>());
@@ -190,7 +229,7 @@ const _: () = {
         offset_of!(programs::serve::types::served_counts, bad_cookies) == offset_of!(Served, bad_cookies)
     );
     assert!(size_of::<session_slot>() == size_of::<RawSlot>());
-    assert!(offset_of!(session_slot, received) == 12 && offset_of!(session_slot, opened) == 16);
+    assert!(offset_of!(session_slot, left) == 12 && offset_of!(session_slot, since) == 16);
     assert!(offset_of!(session_slot, deadline) == 24);
     assert!(size_of::<session_times>() == size_of::<Times>());
     assert!(control::LISTED + 8 * LISTED <= control::BYTES);

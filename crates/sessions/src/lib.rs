@@ -23,7 +23,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{Clients, Course, Load, Options, Ran};
+pub use clients::{Clients, Close, Course, Load, Options, Ran};
 pub use http::{answer, request};
 pub use layout::{Counts, Served};
 pub use server::{Server, ServerOptions};

@@ -73,6 +73,10 @@ pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClie
     constants.request_length = options.request.len() as u32;
     constants.request_sum = sum_of(&options.request);
     constants.redirect_to = redirect_to.unwrap_or(0);
+    constants.requests = options.requests;
+    constants.closes = options.close as u32;
+    constants.holds = options.holds.into();
+    constants.thinks = crate::sweep::ticks(options.think.as_nanos() as u64);
     constants.request.iter_mut().zip(&options.request).for_each(|(to, from)| *to = *from);
     open.maps.slots.set_max_entries(options.slots).map_err(failed)?;
     open.maps.counts.set_max_entries(cpus).map_err(failed)?;
@@ -105,6 +109,7 @@ pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<Loade
     constants.mss = options.mss.into();
     constants.answer_length = options.answer.len() as u32;
     constants.segment_length = options.mss.into();
+    constants.requests = options.requests;
     constants.key = options.key;
     constants.redirect_to = redirect_to.unwrap_or(0);
     constants.answer.iter_mut().zip(&options.answer).for_each(|(to, from)| *to = *from);

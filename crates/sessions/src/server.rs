@@ -19,6 +19,8 @@ pub struct ServerOptions {
     pub answer: Vec<u8>,
     /// The longest segment, up to 1,460 bytes of payload.
     pub mss: u16,
+    /// The answer to so many requests closes a connection.
+    pub requests: u32,
     /// Of its sequence numbers: who does not know it cannot guess them.
     pub key: [u32; 2],
     /// Attach in the kernel's receive path although the driver can do better.

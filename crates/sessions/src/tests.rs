@@ -1,6 +1,6 @@
 //! Clients and server against each other over a veth pair. Needs root.
 
-use crate::{Clients, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, request};
+use crate::{Clients, Close, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, request};
 use lab::Lab;
 use port::interface::Interface;
 use port::packet::Target;
@@ -15,13 +15,18 @@ fn lab() -> Lab {
 }
 
 fn serve(lab: &Lab, body: usize) -> Server {
+    serve_requests(lab, body, 1)
+}
+
+fn serve_requests(lab: &Lab, body: usize, requests: u32) -> Server {
     let host = &lab.receiver;
     let options = ServerOptions {
         listen: SocketAddrV4::new(host.address, 80),
         own: host.mac,
         answers_arp: false,
-        answer: answer(body),
+        answer: answer(body, requests == 1),
         mss: 1460,
+        requests,
         key: [1, 2],
         generic: false,
     };
@@ -37,7 +42,11 @@ fn options(lab: &Lab) -> Options {
         addresses: 1,
         first_port: 16384,
         slots: 16384,
-        request: request("server", "/", None),
+        request: request("server", "/", None, true),
+        requests: 1,
+        think: Duration::ZERO,
+        close: Close::Server,
+        holds: false,
         mss: 1460,
         retransmit_after: Duration::from_millis(100),
         timeout: TIMEOUT,
@@ -56,6 +65,7 @@ fn run(lab: &Lab, options: Options, load: &Load, stop: &AtomicBool) -> (Ran, Cou
         let ran = clients.run(&way, &load, stop).expect("a run");
         let times = clients.times();
         let counts = clients.counts();
+        assert_eq!(clients.open(), counts.opened - counts.ended());
         assert_eq!(times[0].count(), counts.established);
         eprintln!("{ran:?}\n{counts:?}\n{:?}", times.map(|times| (times.quantile(0.5), times.max())));
         (ran, counts)
@@ -66,6 +76,7 @@ fn run(lab: &Lab, options: Options, load: &Load, stop: &AtomicBool) -> (Ran, Cou
 /// Both ends tell the same.
 fn agree(counts: &Counts, served: &Served) {
     assert_eq!(counts.opened, counts.ended(), "{counts:?}");
+    assert_eq!(counts.asked, counts.answers(), "{counts:?}");
     assert_eq!((counts.tx_frames, counts.tx_bytes), (served.rx_frames, served.rx_bytes));
     assert_eq!((counts.rx_frames, counts.rx_bytes), (served.tx_frames, served.tx_bytes));
     assert_eq!(served.unexpected + served.bad_cookies + served.malformed + served.no_room, 0, "{served:?}");
@@ -82,7 +93,7 @@ fn every_connection_finishes_in_six_frames() {
     assert_eq!((counts.opened, counts.finished, counts.failed()), (20_000, 20_000, 0));
     assert_eq!((served.syns, served.requests, served.finished), (20_000, 20_000, 20_000));
     assert_eq!((counts.tx_frames, counts.rx_frames, counts.retransmitted()), (60_000, 60_000, 0));
-    assert_eq!(counts.answer_bytes, 20_000 * answer(100).len() as u64);
+    assert_eq!(counts.answer_bytes, 20_000 * answer(100, true).len() as u64);
     assert!(!ran.stopped);
 }
 
@@ -106,7 +117,8 @@ fn a_long_answer_arrives_whole_a_segment_for_each_acknowledgement() {
     let (_, counts) = run(&lab, options(&lab), &load, &AtomicBool::new(false));
     let served = server.finish();
     agree(&counts, &served);
-    let (whole, segments) = (answer(20_000).len() as u64, answer(20_000).len().div_ceil(1460) as u64);
+    let (whole, segments) =
+        (answer(20_000, true).len() as u64, answer(20_000, true).len().div_ceil(1460) as u64);
     assert_eq!((counts.finished, counts.answer_bytes), (500, 500 * whole));
     assert_eq!((served.segments, served.answer_bytes), (500 * segments, 500 * whole));
 }
@@ -154,10 +166,137 @@ fn a_closed_port_resets_every_connection() {
     assert_eq!((counts.opened, counts.reset, counts.ended()), (300, 300, 300));
 }
 
+/// Clients that ask so often, and close by themselves.
+fn several(lab: &Lab, requests: u32, close: Close) -> Options {
+    let request = request("server", "/", None, false);
+    Options { requests, close, request, ..options(lab) }
+}
+
+#[test]
+fn several_requests_are_answered_over_each_connection_and_either_side_closes() {
+    let lab = lab();
+    for (close, requests, frames) in [
+        // SYN, request, and for each further answer the next request; FIN, ACK.
+        (Close::Fin, 10, 13),
+        (Close::Rst, 10, 12),
+        // The server closes with its last answer: FIN.
+        (Close::Fin, 50, 52),
+    ] {
+        let server = serve_requests(&lab, 100, 50);
+        let load = Load { count: Some(1_000), in_flight: Some(50), ..Load::default() };
+        let (_, counts) = run(&lab, several(&lab, requests, close), &load, &AtomicBool::new(false));
+        let served = server.finish();
+        agree(&counts, &served);
+        assert_eq!((counts.finished, counts.failed(), counts.unframed), (1_000, 0, 0), "{counts:?}");
+        let asked = 1_000 * u64::from(requests);
+        assert_eq!((counts.asked, counts.status_2xx, served.requests), (asked, asked, asked));
+        assert_eq!(counts.answer_bytes, asked * answer(100, false).len() as u64);
+        assert_eq!((counts.tx_frames, counts.retransmitted()), (1_000 * frames, 0), "{close:?} {requests}");
+    }
+}
+
+#[test]
+fn long_answers_are_told_apart_by_their_lengths() {
+    let lab = lab();
+    let server = serve_requests(&lab, 5_000, 1_000);
+    let load = Load { count: Some(200), in_flight: Some(20), ..Load::default() };
+    let (_, counts) = run(&lab, several(&lab, 7, Close::Fin), &load, &AtomicBool::new(false));
+    agree(&counts, &server.finish());
+    assert_eq!((counts.finished, counts.status_2xx), (200, 1_400));
+    assert_eq!(counts.answer_bytes, 1_400 * answer(5_000, false).len() as u64);
+}
+
+#[test]
+fn who_thinks_asks_no_sooner() {
+    let lab = lab();
+    let server = serve_requests(&lab, 1, 1_000);
+    let think = Duration::from_millis(100);
+    let options = Options { think, ..several(&lab, 4, Close::Fin) };
+    let load = Load { count: Some(100), in_flight: Some(100), ..Load::default() };
+    let (ran, counts) = run(&lab, options, &load, &AtomicBool::new(false));
+    agree(&counts, &server.finish());
+    assert_eq!((counts.finished, counts.status_2xx), (100, 400));
+    assert!(ran.duration_ns >= 3 * 100_000_000, "{ran:?}");
+}
+
+#[test]
+fn connections_are_held_used_again_and_closed_as_asked() {
+    let lab = lab();
+    for close in [Close::Fin, Close::Rst] {
+        let server = serve_requests(&lab, 100, 1_000);
+        let options = Options { holds: true, ..several(&lab, 1, close) };
+        let hold = Some(Duration::from_millis(100));
+        let load =
+            Load { count: Some(10_000), in_flight: Some(100), hold, use_again: true, ..Load::default() };
+        let (ran, counts) = run(&lab, options, &load, &AtomicBool::new(false));
+        let served = server.finish();
+        agree(&counts, &served);
+        assert_eq!((ran.held, counts.finished, counts.retransmitted()), (10_000, 10_000, 0), "{counts:?}");
+        assert_eq!((counts.used_again, counts.used_again_answered), (10_000, 10_000));
+        assert_eq!((counts.asked, served.requests), (20_000, 20_000));
+        let (fins, resets) = if close == Close::Fin { (10_000, 0) } else { (0, 10_000) };
+        assert_eq!((served.finished, served.resets), (fins, resets));
+    }
+}
+
+#[test]
+fn held_connections_are_closed_when_told_to_stop() {
+    let lab = lab();
+    let server = serve_requests(&lab, 100, 1_000);
+    let options = Options { holds: true, ..several(&lab, 1, Close::Fin) };
+    let load = Load { count: Some(5_000), in_flight: Some(100), ..Load::default() };
+    let stop = AtomicBool::new(false);
+    let (ran, counts) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(1_000));
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        run(&lab, options, &load, &stop)
+    });
+    agree(&counts, &server.finish());
+    assert!(ran.stopped);
+    assert_eq!((ran.held, counts.finished), (5_000, 5_000));
+}
+
+#[test]
+fn a_request_longer_than_the_servers_segments_is_refused() {
+    let lab = lab();
+    let host = &lab.receiver;
+    let options_there = ServerOptions {
+        listen: SocketAddrV4::new(host.address, 80),
+        own: host.mac,
+        answers_arp: false,
+        answer: answer(1, true),
+        mss: 600,
+        requests: 1,
+        key: [1, 2],
+        generic: false,
+    };
+    let server = host
+        .namespace
+        .run_in(|| Server::attach(host.interface, &options_there))
+        .expect("entered")
+        .expect("attached");
+    for (size, finished) in [(600, 50), (601, 0)] {
+        let options = Options { request: request("server", "/", Some(size), true), ..options(&lab) };
+        let load = Load { count: Some(50), in_flight: Some(20), ..Load::default() };
+        let (_, counts) = run(&lab, options, &load, &AtomicBool::new(false));
+        assert_eq!((counts.finished, counts.refused, counts.ended()), (finished, 50 - finished, 50));
+    }
+    assert_eq!(server.finish().resets, 50);
+}
+
 #[test]
 fn two_servers_that_are_set_on_each_other_fall_silent() {
+    for requests in [1, 5] {
+        fall_silent(requests);
+    }
+}
+
+/// As many answers as there may be requests, and what opens and closes.
+fn fall_silent(requests: u32) {
     let lab = lab();
-    let first = serve(&lab, 100);
+    let first = serve_requests(&lab, 100, requests);
     let program = first.program();
     let server = Endpoint { mac: lab.receiver.mac, address: lab.receiver.address.octets(), port: 80 };
     // Seen from the first, the second is a client at the same port; the same program with the addresses swapped is the second.
@@ -169,7 +308,7 @@ fn two_servers_that_are_set_on_each_other_fall_silent() {
                 let mut hops = 0;
                 while let Some(answer) = answered(program, &frame) {
                     hops += 1;
-                    assert!(hops <= 4, "flags {flags:#x}, {payload} bytes");
+                    assert!(hops <= 3 + requests, "flags {flags:#x}, {payload} bytes");
                     frame = answer;
                     // The worst that the second could be: one whose numbers the answer happens to fit.
                     let (from, to) = (client, server);

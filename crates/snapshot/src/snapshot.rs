@@ -219,29 +219,29 @@ pub struct Collected {
 /// A clone of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cloned {
-    /// Frames that were captured,
+    /// Frames that were captured.
     pub frames: u64,
-    /// and those that were lost before they could be looked at.
+    /// Frames that were lost before they could be looked at.
     pub dropped_frames: u64,
-    /// Sessions that were seen,
+    /// Sessions that were seen.
     pub sessions: u64,
-    /// those that are copied at this moment,
+    /// Sessions that are copied at this moment.
     pub open_sessions: u64,
-    /// those that were copied,
+    /// Sessions that were copied.
     pub copied_sessions: u64,
-    /// and those of them that ended with a gap.
+    /// Copied sessions that ended with a gap.
     pub cut_sessions: u64,
-    /// Connections to the target that came about,
+    /// Connections to the target that were established.
     pub connected: u64,
-    /// and those that did not.
+    /// Connections to the target that were not.
     pub unconnected: u64,
-    /// Bytes that were to be said to the target,
+    /// Bytes that were to be sent to the target.
     pub due_bytes: u64,
-    /// and that were said.
+    /// Bytes that were sent to the target.
     pub sent_bytes: u64,
-    /// Answers of both servers that were compared,
+    /// Answers of both servers that were compared.
     pub compared: u64,
-    /// and those that differ.
+    /// Answers that differ.
     pub different: u64,
 }
 

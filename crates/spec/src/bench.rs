@@ -68,7 +68,7 @@ pub struct Lab {
         )
     )]
     pub impair: Option<Faults>,
-    /// A device with so many ports, 3 to 16, each with an interface of ours: port0, port1, ...; all in a mesh, or two and two of them
+    /// A device with this many ports, 3 to 16, each with an interface of ours: port0, port1, ...; all in a mesh, or two and two of them
     /// in pairs. Default: 4 in a mesh, else two.
     #[setting(
         value = "N",
@@ -157,7 +157,7 @@ pub struct Bench {
     /// Send nothing before a trial that would teach a switch where the addresses are.
     #[setting(expert)]
     pub no_learning: bool,
-    /// Send the trial's load for so long before it, unmeasured.
+    /// Send the trial's load for this long before it, unmeasured.
     #[setting(value = "TIME", heading = "Measure")]
     pub warm_up: Option<Written<Duration>>,
     /// Do a trial that failed with little loss again, this many times at most: in a lab, where the device shares this
@@ -451,7 +451,7 @@ pub struct Burst {
     /// The device's throughput, for the buffer's time. Default: it is searched first.
     #[setting(value = "RATE")]
     pub throughput: Option<Written<Rate>>,
-    /// Bursts of up to so many frames. Default: what is sent in 2 s at the highest rate.
+    /// Bursts of up to this many frames. Default: what is sent in 2 s at the highest rate.
     #[setting(value = "FRAMES")]
     pub max_burst: Option<Written<u64>>,
     /// Least step between lengths of bursts.

@@ -125,19 +125,19 @@ pub struct Cloning {
     #[setting(value = "WHICH", default = "syn-only", expert)]
     #[serde(default)]
     pub adopt: Adopt,
-    /// Play captures so many times as fast as they were captured. Default: 1x.
+    /// Play captures this many times as fast as they were captured. Default: 1x.
     #[setting(value = "FACTOR", needs("captures"))]
     pub speed: Option<Written<Speed>>,
-    /// Copy at most so many sessions at once. Default: 100000.
+    /// Copy at most this many sessions at once. Default: 100000.
     #[setting(value = "SESSIONS", heading = "Limits")]
     pub max_sessions: Option<Written<u64>>,
-    /// Copy at most so many new sessions a second.
+    /// Copy at most this many new sessions a second.
     #[setting(value = "SESSIONS", heading = "Limits")]
     pub max_new: Option<Written<u64>>,
     /// Copy no new session while clients say more than this: 100mbps.
     #[setting(value = "RATE", heading = "Limits")]
     pub max_rate: Option<Written<Rate>>,
-    /// Let the share of sessions that are copied grow from none to all in so long.
+    /// Let the share of sessions that are copied grow from none to all in this time.
     #[setting(value = "TIME", heading = "Limits")]
     pub ramp: Option<Written<Duration>>,
     /// Copy no new session while a thread takes more of a processor than this, in half a second; give sessions up, whole, when it is far
@@ -156,10 +156,10 @@ pub struct Cloning {
     /// The silence after which `.adopt` idle adopts. Default: 200ms.
     #[setting(value = "TIME", heading = "Limits")]
     pub idle_time: Option<Written<Duration>>,
-    /// A gap in what a client said ends its copies after so long. Default: 3s.
+    /// A gap in what a client sent ends its copies after this time. Default: 3s.
     #[setting(value = "TIME", heading = "Limits")]
     pub gap_time: Option<Written<Duration>>,
-    /// A session of which nothing was heard for so long is over. Default: 1h.
+    /// A session without traffic for this long is over. Default: 1h.
     #[setting(value = "TIME", heading = "Limits")]
     pub forget_after: Option<Written<Duration>>,
     /// Copy by N threads, each with sessions of its own. Default: 1.
@@ -260,7 +260,7 @@ pub struct Forwarding {
     /// Which sessions those are: the same number chooses the same ones. Default: drawn, and printed with the result.
     #[setting(value = "NUMBER", needs("sample"))]
     pub seed: Option<u64>,
-    /// Forward at most so many sessions at once. Default: 100000.
+    /// Forward at most this many sessions at once. Default: 100000.
     #[setting(value = "SESSIONS", heading = "Limits")]
     pub max_sessions: Option<Written<u64>>,
     /// Begin no session while more than this is forwarded: 100mbps.
@@ -345,7 +345,7 @@ pub struct ReturnAgent {
     /// The tunnel's UDP port, as given to `netdyno clone`.
     #[setting(value = "PORT", default = "4789", least = 1, most = 65535, expert)]
     pub tunnel_port: Option<u16>,
-    /// Learn at most so many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
+    /// Learn at most this many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
     #[setting(value = "FLOWS", default = "131072", least = 1, most = 16777216, expert)]
     pub max_flows: Option<u32>,
     /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the

@@ -40,10 +40,10 @@ pub struct Collect {
     /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.
     #[setting(short = 'w', value = "FILE", hyphens, consent)]
     pub write: Vec<PathBuf>,
-    /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).
+    /// Begin a new file at each multiple of this time: names then begin with FILE (flows-20261124T013000Z.parquet).
     #[setting(value = "TIME", needs("write"))]
     pub rotate: Option<Written<Duration>>,
-    /// Begin a new file when one has so many bytes, such as 128M.
+    /// Begin a new file when one has this many bytes: 128M.
     #[setting(value = "BYTES", needs("write"))]
     pub rotate_size: Option<Written<u64>>,
     /// Put files into folders by when records came: date=2026-11-24/hour=01 (hour), or without the hour (day). UTC.

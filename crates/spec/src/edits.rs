@@ -123,7 +123,7 @@ pub struct Edits {
     #[setting(value = "SEED", least = 1)]
     #[schemars(range(min = 1))]
     pub fuzz_seed: Option<u32>,
-    /// Damage one in so many frames.
+    /// Damage one in this many frames.
     #[setting(value = "N", needs("fuzz_seed"), default = "8", least = 1)]
     #[schemars(range(min = 1))]
     pub fuzz_factor: Option<u32>,

@@ -217,10 +217,10 @@ pub struct Endpoint {
     /// Measure for this long. Default: 10s.
     #[setting(short = 'd', value = "TIME", heading = "Traffic")]
     pub duration: Option<Written<Duration>>,
-    /// Until each connection of a stream has carried so many bytes.
+    /// End when each connection of a stream has carried this many bytes.
     #[setting(value = "BYTES", excludes("duration"), heading = "Traffic")]
     pub bytes: Option<Written<u64>>,
-    /// Until each connection has had so many transactions.
+    /// End when each connection has had this many transactions.
     #[setting(value = "N", excludes("duration"), heading = "Traffic")]
     pub transactions: Option<Written<u64>>,
     /// Connections at once. Default: 1. Of connection-rate, handshakes under way at once; default: 64, and 1024 with `.rate`.
@@ -229,7 +229,7 @@ pub struct Endpoint {
     /// Threads for all connections. Default: a thread each up to 64 connections; of more, one for each processor.
     #[setting(value = "N", heading = "Traffic")]
     pub threads: Option<u32>,
-    /// connection-rate: keep so many connections open, idle, until the end. With `.rate` others are opened, and the oldest closed for
+    /// connection-rate: keep this many connections open, idle, until the end. With `.rate` others are opened, and the oldest closed for
     /// each.
     #[setting(value = "N", heading = "Traffic")]
     pub hold: Option<u32>,
@@ -256,7 +256,7 @@ pub struct Endpoint {
     /// A file whose first line is the server's token.
     #[setting(value = "FILE", heading = "Traffic")]
     pub token_file: Option<PathBuf>,
-    /// Do not measure what comes in so long before.
+    /// Run for this long before anything is measured.
     #[setting(value = "TIME", heading = "Measure")]
     pub warm_up: Option<Written<Duration>>,
     /// Repeat until the mean is so sure: 99%,5% is within 2.5 % of the mean, 99 times in 100 (netperf's -I).
@@ -304,7 +304,7 @@ pub struct Endpoint {
     /// How they are received: read; trunc or splice never touch the data.
     #[setting(value = "HOW", default = "read", expert)]
     pub receive_method: ReceiveMethod,
-    /// Receiving polls the device for so long (SO_BUSY_POLL), at both ends: 50us.
+    /// Receiving polls the device for this long (SO_BUSY_POLL), at both ends: 50us.
     #[setting(value = "TIME", expert)]
     pub busy_poll: Option<Written<Duration>>,
     /// Wait awake for requests and responses, at both ends: takes two cores whole.

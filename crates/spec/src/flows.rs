@@ -22,7 +22,7 @@ words! {
 words! {
     /// The order of the flows' keys.
     KeyOrder {
-        /// Each key once, in an order of chance that the seed repeats: as traffic has it.
+        /// Each key once, in a random order, which the seed repeats: as real traffic has it.
         Random = "random",
         /// One after the other: easier for a cache.
         Linear = "linear",
@@ -46,13 +46,13 @@ pub struct Flows {
     #[setting(value = "FORMAT", default = "ipfix", heading = "Traffic")]
     #[serde(default)]
     pub format: ExportFormat,
-    /// The probe's idle timeout; in the lab the probe is told so. Default: 1s in the lab, else 15s.
+    /// The probe's idle timeout; in the lab the probe gets it. Default: 1s in the lab, else 15s.
     #[setting(value = "TIME")]
     pub idle_timeout: Option<Written<Duration>>,
-    /// The probe's active timeout; in the lab the probe is told so. Default: 1m in the lab, else 30m.
+    /// The probe's active timeout; in the lab the probe gets it. Default: 1m in the lab, else 30m.
     #[setting(value = "TIME")]
     pub active_timeout: Option<Written<Duration>>,
-    /// Flows that the probe's cache has room for; in the lab the probe is told so. Default: 4194304 in the lab, else not known.
+    /// Flows that the probe's cache has room for; in the lab the probe gets such a cache. Default: 4194304 in the lab, else not known.
     #[setting(value = "N")]
     pub cache: Option<Written<u64>>,
     /// Packets of each flow, one after the other. RFC 6645 has 1.

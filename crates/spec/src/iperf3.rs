@@ -123,10 +123,10 @@ pub struct Iperf3 {
     /// Measure for this long, in whole seconds; 0: until it is stopped. Default: 10s, or until an amount is done.
     #[setting(value = "TIME", heading = "Traffic")]
     pub time: Option<Written<TimeOrZero>>,
-    /// Until so many bytes are sent, or received.
+    /// End when this many bytes were sent, or received.
     #[setting(value = "BYTES", heading = "Traffic")]
     pub bytes: Option<Written<u64>>,
-    /// Until so many blocks are sent, or received.
+    /// End when this many blocks were sent, or received.
     #[setting(value = "N", heading = "Traffic")]
     pub blockcount: Option<Written<u64>>,
     /// Bytes of a block, or of a datagram. Default: 131072; datagrams as long as the path takes them whole.
@@ -168,7 +168,7 @@ pub struct Iperf3 {
     /// Send without a copy (sendfile).
     #[setting(expert)]
     pub zerocopy: bool,
-    /// Do not count what comes in so long before, in whole seconds.
+    /// Run for this long before anything counts, in whole seconds.
     #[setting(value = "TIME", heading = "Measure")]
     pub omit: Option<Written<Duration>>,
     /// Numbers of 64 bits in datagrams.
@@ -195,13 +195,13 @@ pub struct Iperf3Server {
     pub side: iperf3_side!(),
     /// End after one test.
     pub one_off: bool,
-    /// With `.one_off`, end when no client has come for so long.
+    /// With `.one_off`, end when no client has come for this long.
     #[setting(value = "TIME", needs("one_off"))]
     pub idle_timeout: Option<Written<Duration>>,
     /// Refuse or end a test that asks for or takes more than this, of all its streams together: 500mbps.
     #[setting(value = "RATE")]
     pub server_bitrate_limit: Option<Written<BitRate>>,
-    /// Mean of so many whole seconds that is held against that bound. Default: 5s.
+    /// That bound holds for the mean over this many whole seconds. Default: 5s.
     #[setting(value = "TIME", needs("server_bitrate_limit"), expert)]
     pub averaged_over: Option<Written<Duration>>,
     /// Refuse or end a test that lasts longer, in whole seconds.

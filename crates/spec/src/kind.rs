@@ -5,10 +5,8 @@ use crate::{Consent, Contradiction, Job};
 
 /// A kind of job: the data that says what is to be done. [`Job`] has one variant for each.
 pub trait Kind: Into<Job> {
-    /// Its settings. (Kinds that are not declared by `#[settings]` yet have none here.)
-    fn settings() -> &'static [Member] {
-        &[]
-    }
+    /// Its settings.
+    fn settings() -> &'static [Member];
 
     /// Does it make sense, as far as that is seen without looking at the machine?
     ///

@@ -83,7 +83,7 @@ pub struct Capture {
     /// Begin a new file after this long: FILE then is what names begin with (cap-20261126T013000Z.pcapng).
     #[setting(option = "capture-rotate", value = "TIME", needs("file"), rare)]
     pub rotate: Option<Written<Duration>>,
-    /// Begin a new file when one has so many bytes, such as 128M.
+    /// Begin a new file when one has this many bytes: 128M.
     #[setting(option = "capture-rotate-size", value = "BYTES", needs("file"), rare)]
     pub rotate_size: Option<Written<u64>>,
     /// Keep the last N of several files.
@@ -93,7 +93,7 @@ pub struct Capture {
     /// lost (frames are missing before this one), reordered, duplicated, late (too late to tell which).
     #[setting(option = "capture-only", value = "WHAT", needs("file"), comma, rare)]
     pub only: Vec<Event>,
-    /// With `.capture.only`: so many neighbours before and behind each. Default: 8.
+    /// With `.capture.only`: this many neighbours before and behind each. Default: 8.
     #[setting(option = "capture-around", value = "N", needs("only"), rare)]
     pub around: Option<u32>,
 }
@@ -137,7 +137,7 @@ pub struct Measure {
     #[setting(value = "WHO", default = "auto", expert)]
     #[serde(default)]
     pub timestamps: Timestamps,
-    /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.
+    /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if the sender stamps by that, too.
     #[setting(value = "CLOCK", default = "monotonic", expert)]
     #[serde(default)]
     pub clock: Clock,
@@ -181,7 +181,7 @@ pub struct Stamp {
         rare
     )]
     pub sessions: Option<u32>,
-    /// Answer so many test packets a second at most; those above are dropped and counted. Default: all.
+    /// Answer at most this many test packets a second; packets above that rate are dropped and counted. Default: all.
     #[setting(option = "stamp-rate", value = "PACKETS", needs("stamp"), least = 1)]
     pub rate: Option<u32>,
     /// Answer only sources of these prefixes: 10.0.0.0/8,2001:db8::/32. Default: all.

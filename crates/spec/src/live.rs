@@ -74,11 +74,11 @@ pub struct Live {
     /// '^Date: .*$'. May be given several times.
     #[setting(value = "REGEX")]
     pub ignore: Vec<String>,
-    /// Give up when the server takes or says nothing for so long. An answer that took longer in the capture may take twice
+    /// Give up when the server takes or says nothing for this long. An answer that took longer in the capture may take twice
     /// as long.
     #[setting(value = "TIME", default = "10s")]
     pub timeout: Option<Written<Duration>>,
-    /// An answer shorter than the captured one is over when the server says nothing more for so long (or for twice the
+    /// An answer shorter than the captured one is over when the server says nothing more for this long (or for twice the
     /// longest pause that it made in the capture).
     #[setting(value = "TIME", default = "1s")]
     pub quiet_time: Option<Written<Duration>>,

@@ -81,10 +81,10 @@ words! {
     }
 }
 
-/// What happens to frames. A share is written 1%, 1/1000; exactly so many are meant, evenly spread unless they are drawn.
+/// What happens to frames. A share is written 1%, 1/1000. Exactly that share of the frames is taken, evenly spread, unless `random` is set.
 #[settings]
 pub struct Faults {
-    /// Frames leave so long after they arrived: 500us, 10ms.
+    /// Frames leave this long after they arrived: 500us, 10ms.
     #[setting(value = "TIME")]
     pub delay: Option<Written<Duration>>,
     /// As much more or less, evenly drawn for each frame. Frames overtake each other; see `.keep_order`.
@@ -93,7 +93,7 @@ pub struct Faults {
     /// With `.jitter`: no frame leaves before one that arrived earlier.
     #[setting(needs("jitter"))]
     pub keep_order: bool,
-    /// Frames that are lost: 1%, 1/1000, 100%. Exactly so many and evenly spread (of 1% frame 1, 101, ...), as all shares
+    /// Frames that are lost: 1%, 1/1000, 100%. Exactly this share, evenly spread (of 1% frame 1, 101, ...), as all shares
     /// here, unless `.random`.
     #[setting(value = "SHARE", reads = "Share")]
     pub loss: Option<String>,
@@ -106,7 +106,7 @@ pub struct Faults {
     /// Frames that are put back behind later ones, as `.reorder_by` says.
     #[setting(value = "SHARE", reads = "Share")]
     pub reorder: Option<String>,
-    /// How far: behind so many later frames (3; a second at most), or by a time (200us).
+    /// How far: behind this many later frames (3; a second at most), or by a time (200us).
     #[setting(value = "N|TIME", needs("reorder"), default = "3", reads = "Shift")]
     #[serde(deserialize_with = "crate::written::text_or_number")]
     #[schemars(extend("type" = ["string", "integer"]))]

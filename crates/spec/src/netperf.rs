@@ -36,10 +36,10 @@ pub struct Netperf {
     /// Measure for this long, in whole seconds; 0: for a day. Default: 10s.
     #[setting(value = "TIME", heading = "Traffic")]
     pub duration: Option<Written<TimeOrZero>>,
-    /// Until so many bytes of a stream over TCP are sent.
+    /// End when this many bytes of a stream over TCP were sent.
     #[setting(value = "BYTES", excludes("duration"), heading = "Traffic")]
     pub bytes: Option<Written<u64>>,
-    /// Until so many transactions are done.
+    /// End after this many transactions.
     #[setting(value = "N", excludes("duration"), heading = "Traffic")]
     pub transactions: Option<Written<u64>>,
     /// Bytes of each send. Default: as many as the socket's send buffer has.
@@ -81,7 +81,7 @@ pub struct Netperf {
     /// Measure the use of processors at the server.
     #[setting(heading = "Measure")]
     pub remote_cpu: bool,
-    /// Wait for so long before the first byte.
+    /// Wait for this long before the first byte.
     #[setting(value = "TIME", expert)]
     pub wait: Option<Written<Duration>>,
     /// UDP: a datagram that is not answered within this time is lost, and the next request is sent.

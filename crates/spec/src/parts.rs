@@ -200,10 +200,10 @@ parts! { ($)
         /// A file that is sent where this end sends, and written where it receives.
         #[setting(value = "FILE", consent, expert)]
         pub file: Option<std::path::PathBuf>,
-        /// End a test when no data has come for so long. Default: 120s.
+        /// End a test when no data has come for this long. Default: 120s.
         #[setting(value = "TIME", expert)]
         pub rcv_timeout: Option<crate::Written<std::time::Duration>>,
-        /// End a connection whose data has not been acknowledged for so long.
+        /// End a connection whose data has not been acknowledged for this long.
         #[setting(value = "TIME", expert)]
         pub snd_timeout: Option<crate::Written<crate::TimeOrZero>>,
         /// Ask the control connection's peer whether it is still there (SO_KEEPALIVE).

@@ -6,6 +6,7 @@ use crate::endpoint::EndpointRate;
 use crate::kind::Kind;
 use crate::live::Server;
 use crate::setting::{Member, Settings as _};
+use crate::words::words;
 use crate::written::Written;
 use settings::settings;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,6 +31,24 @@ pub struct Sessions {
     /// Open this many connections.
     #[setting(value = "N")]
     pub count: Option<Written<u64>>,
+    /// Open this many connections and hold them open, use them again or not, and close them.
+    #[setting(value = "N", excludes("duration", "count"))]
+    pub connections: Option<Written<u64>>,
+    /// Hold them for this long once all are open. Default: until interrupted; with `.use_again` no longer.
+    #[setting(value = "TIME")]
+    pub hold: Option<Written<Duration>>,
+    /// After that, ask each of them once more, and count who answers.
+    pub use_again: bool,
+    /// Requests of each connection, each after the answer to the last.
+    #[setting(value = "N", least = 1, most = 1000000, default = "1")]
+    pub requests: Option<u32>,
+    /// Time between an answer and the next request, up to 2m. Connections that are held go on asking.
+    #[setting(value = "TIME")]
+    pub think: Option<Written<Duration>>,
+    /// Who closes, once all is answered: server, fin or rst, which are the client's. Default: the server; with several requests and for
+    /// connections that are held the client, by FIN.
+    #[setting(value = "WHO")]
+    pub close: Option<SessionClose>,
     /// Connections that are open at once, at most. Default: 100 without a `.rate`; with one, as many as there are tuples.
     #[setting(value = "N", least = 1)]
     pub in_flight: Option<u64>,
@@ -40,13 +59,13 @@ pub struct Sessions {
     /// The Ethernet address to send to. Default: the next hop's, which is asked for.
     #[setting(value = "MAC")]
     pub mac: Option<Written<Mac>>,
-    /// What is asked for: GET PATH.
+    /// The path of the request: GET PATH.
     #[setting(value = "PATH", default = "/")]
     pub path: Option<String>,
     /// Fill requests up to this many bytes. Default: as long as they are, some 80.
     #[setting(value = "BYTES", least = 1, most = 1460)]
     pub request_size: Option<u32>,
-    /// A connection that is not over after this time has failed, up to 2m.
+    /// A connection that has not ended after this time has failed: at most 2m.
     #[setting(value = "TIME", default = "10s")]
     pub timeout: Option<Written<Duration>>,
     /// Send again what is not answered after this time, then after twice that, and so on.
@@ -62,6 +81,18 @@ pub struct Sessions {
     pub yes_disrupt: Vec<String>,
 }
 
+words! {
+    /// Who closes a TCP connection, and how.
+    SessionClose {
+        /// The server, because the client asks for it.
+        Server = "server",
+        /// The client, by a FIN.
+        Fin = "fin",
+        /// The client, by a RST.
+        Rst = "rst",
+    }
+}
+
 /// A server of TCP connections that keeps no state, in the kernel.
 #[settings]
 pub struct SessionsServer {
@@ -75,6 +106,9 @@ pub struct SessionsServer {
     /// Bytes of an answer's body.
     #[setting(value = "BYTES", least = 0, most = 65000, default = "100")]
     pub response_size: Option<u32>,
+    /// Requests of a connection: the server closes with the answer to so many.
+    #[setting(value = "N", least = 1, most = 1000000, default = "1")]
+    pub requests: Option<u32>,
     /// Serve for this long. Default: until interrupted.
     #[setting(value = "TIME")]
     pub duration: Option<Written<Duration>>,
@@ -124,6 +158,17 @@ impl Sessions {
     /// The addresses that were given.
     pub fn pool(&self) -> Option<Pool> {
         Pool::read(self.clients.as_deref()?)
+    }
+
+    /// Connections are held open.
+    pub fn holds(&self) -> bool {
+        self.connections.is_some()
+    }
+
+    /// Who closes.
+    pub fn closes(&self) -> SessionClose {
+        let by_client = self.holds() || self.requests.is_some_and(|requests| requests > 1);
+        self.close.unwrap_or(if by_client { SessionClose::Fin } else { SessionClose::Server })
     }
 
     /// New connections a second.
@@ -178,6 +223,22 @@ impl Kind for Sessions {
                     "it begins with a slash and has up to 1000 printable characters without spaces",
                 ),
                 ("timeout", outside(&self.timeout), "it is from 1ms to 2m"),
+                ("think", outside(&self.think), "it is from 1ms to 2m"),
+                ("hold", self.hold.is_some() && !self.holds(), "it is of `.connections` that are held"),
+                ("use_again", self.use_again && !self.holds(), "it is of `.connections` that are held"),
+                (
+                    "think",
+                    self.think.is_some()
+                        && !self.holds()
+                        && self.requests.is_none_or(|requests| requests < 2),
+                    "it is between `.requests` of a connection, or of `.connections` that are held",
+                ),
+                (
+                    "close",
+                    self.close == Some(SessionClose::Server)
+                        && (self.holds() || self.requests.is_some_and(|requests| requests > 1)),
+                    "the client closes connections that ask several times or are held: fin or rst",
+                ),
                 ("retransmit_after", outside(&self.retransmit_after), "it is from 1ms to 2m"),
             ],
         )

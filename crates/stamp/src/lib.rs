@@ -4,7 +4,7 @@
 //! ```text
 //!   sender (the loop, its clock and its socket) --> session (what was sent, what each answer tells) --> direction (loss by direction)
 //!        |                                             |
-//!      kernel (recvmsg, adjtimex)                    packet, time (what stands on the wire)
+//!      kernel (datagrams, errors)                     packet, time (what stands on the wire)
 //! ```
 //!
 //! `session` and what is below it are pure: times and bytes go in, packets and figures come out. A reflector may answer anything.

@@ -1,10 +1,10 @@
 //! The loop of a session: sends what is due, and takes what arrives, until all is answered or the last packet has waited long enough.
 
-use crate::kernel::{self, Kept, Refusal};
+use crate::kernel::{self, Refusal};
 use crate::packet::{LARGEST, TTL};
 use crate::session::{Arrived, Session};
 use crate::time::{ErrorEstimate, Format};
-use clocks::Clock;
+use clocks::{Clock, ClockState};
 use histogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -13,9 +13,12 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
+use transport::sys::{set_int, set_name};
 
 /// So many datagrams are taken before it is looked at what is due: whoever floods does not keep packets back.
 const AT_ONCE: usize = 64;
+/// What is in the socket at the end is taken for so long at most, because whoever floods goes on.
+const REST: Duration = Duration::from_millis(100);
 /// Whoever is asked to stop is heard after so long.
 const LOOK: Duration = Duration::from_millis(50);
 /// Packets that are due are sent as long after the end of their time; after that they are left out.
@@ -93,8 +96,8 @@ pub struct Outcome {
     pub stranger: Option<SocketAddr>,
     /// The most by which a packet left after it was due.
     pub latest_ns: u64,
-    /// What is known of this host's clock: the worse of before and after.
-    pub clock: Kept,
+    /// The most by which this host's clock may be off UTC: the worse of before and after. `None`: nobody keeps it, before or after.
+    pub clock_error_ns: Option<u64>,
     /// By how much CLOCK_REALTIME was set while it lasted, as far as that is more than slewing does.
     pub stepped_ns: Option<u64>,
     /// How long packets were sent for.
@@ -153,14 +156,14 @@ impl Sender {
     /// The kernel took not even the first packet.
     pub fn run(self, stop: &AtomicBool, live: &Live) -> Result<Outcome, SenderError> {
         let before = clocks::ahead(Clock::Realtime, Clock::Monotonic);
-        let clock = kernel::clock();
+        let clock = ClockState::read();
         let to = self.wanted.to;
         let mut running = Running::new(self, clock);
         running.run(stop, live).map_err(|error| SenderError::Send { to, error })?;
         let mut outcome = running.outcome;
         outcome.lasted = running.lasted;
-        let after = kernel::clock();
-        outcome.clock.error_ns = clock.error_ns.zip(after.error_ns).map(|(a, b)| a.max(b));
+        let error = |state: Option<ClockState>| state?.error_ns();
+        outcome.clock_error_ns = error(clock).zip(error(ClockState::read())).map(|(a, b)| a.max(b));
         let now = clocks::ahead(Clock::Realtime, Clock::Monotonic);
         // adjtimex(2) slews by 500 ppm at most.
         let slewed = u64::try_from(running.start.elapsed().as_nanos() / 2000).unwrap_or(u64::MAX);
@@ -176,22 +179,22 @@ fn open(wanted: &Wanted) -> io::Result<(UdpSocket, SocketAddr)> {
     let any: IpAddr = if v6 { [0_u16; 8].into() } else { [0_u8; 4].into() };
     let socket = UdpSocket::bind((wanted.from.unwrap_or(any), 0))?;
     if let Some(device) = &wanted.device {
-        kernel::bind_to(&socket, device)?;
+        set_name(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device)?;
     }
     kernel::tell_all(&socket, v6)?;
     let tos = wanted.tos.map(libc::c_int::from);
     if v6 {
-        kernel::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, TTL.into())?;
-        tos.map_or(Ok(()), |tos| kernel::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos))?;
+        set_int(&socket, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, TTL.into())?;
+        tos.map_or(Ok(()), |tos| set_int(&socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos))?;
     } else {
-        kernel::set(&socket, libc::IPPROTO_IP, libc::IP_TTL, TTL.into())?;
-        tos.map_or(Ok(()), |tos| kernel::set(&socket, libc::IPPROTO_IP, libc::IP_TOS, tos))?;
+        set_int(&socket, libc::IPPROTO_IP, libc::IP_TTL, TTL.into())?;
+        tos.map_or(Ok(()), |tos| set_int(&socket, libc::IPPROTO_IP, libc::IP_TOS, tos))?;
     }
     // Another socket that is connected says which address packets will have; ours is not, so that it hears answers from elsewhere.
     let port = socket.local_addr()?.port();
     let probe = UdpSocket::bind((wanted.from.unwrap_or(any), 0))?;
     if let Some(device) = &wanted.device {
-        kernel::bind_to(&probe, device)?;
+        set_name(&probe, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device)?;
     }
     probe.connect(wanted.to)?;
     let local = SocketAddr::new(probe.local_addr()?.ip(), port);
@@ -213,11 +216,13 @@ struct Running {
 }
 
 impl Running {
-    fn new(sender: Sender, clock: Kept) -> Running {
+    fn new(sender: Sender, clock: Option<ClockState>) -> Running {
         let Sender { socket, local, wanted } = sender;
         let wait = u64::try_from(wanted.wait.as_nanos()).unwrap_or(u64::MAX);
+        let tai_ns = i64::from(clock.map_or(0, |clock| clock.tai_offset_s)).saturating_mul(1_000_000_000);
+        let error_ns = clock.and_then(|clock| clock.error_ns());
         let outcome = Outcome {
-            session: Session::new(wanted.session, wanted.size.min(LARGEST), wait, clock.tai_ns),
+            session: Session::new(wanted.session, wanted.size.min(LARGEST), wait, tai_ns),
             local,
             unsent: 0,
             refused: 0,
@@ -227,15 +232,11 @@ impl Running {
             dropped: 0,
             stranger: None,
             latest_ns: 0,
-            clock,
+            clock_error_ns: error_ns,
             stepped_ns: None,
             lasted: Duration::ZERO,
         };
-        let error = ErrorEstimate {
-            synchronised: clock.error_ns.is_some(),
-            format: Format::Ntp,
-            error_ns: clock.error_ns,
-        };
+        let error = ErrorEstimate { synchronised: error_ns.is_some(), format: Format::Ntp, error_ns };
         let now = Instant::now();
         let (lasted, dropped) = (Duration::ZERO, None);
         Running { socket, wanted, outcome, error, start: now, done: 0, last: now, lasted, dropped }
@@ -272,8 +273,7 @@ impl Running {
                 live.sent.store(self.outcome.session.sent(), Relaxed);
             }
             if !sending && self.is_over() {
-                // What was there when the time was over.
-                self.take(&mut buffer, live);
+                self.take_the_rest(&mut buffer, live);
                 break;
             }
             self.wait(sending);
@@ -331,28 +331,43 @@ impl Running {
         }
     }
 
-    /// Takes what has arrived.
-    fn take(&mut self, buffer: &mut [u8], live: &Live) {
+    /// Takes what has arrived. False: there may be more.
+    fn take(&mut self, buffer: &mut [u8], live: &Live) -> bool {
+        let mut all = false;
         for _ in 0..AT_ONCE {
             match kernel::receive(&self.socket, buffer) {
                 Ok(Some(received)) => self.arrived(buffer, received, live),
-                Ok(None) => break,
+                Ok(None) => {
+                    all = true;
+                    break;
+                }
                 // One that came back for a packet: told beside what arrives, and removed by that.
                 Err(_) => self.errors(),
             }
         }
         self.errors();
+        all
+    }
+
+    /// Takes what was there when the time was over, all of it: an answer behind what others sent has arrived, too.
+    fn take_the_rest(&mut self, buffer: &mut [u8], live: &Live) {
+        let by = Instant::now() + REST;
+        while !self.take(buffer, live) && Instant::now() < by {}
+        self.dropped(kernel::drops(&self.socket));
+    }
+
+    /// So many had found no room in the socket by now, of a counter of 32 bits that turns over.
+    fn dropped(&mut self, now: Option<u32>) {
+        let Some(now) = now else { return };
+        let before = self.dropped.replace(now).unwrap_or(0);
+        self.outcome.dropped += u64::from(now.wrapping_sub(before));
     }
 
     fn arrived(&mut self, buffer: &[u8], received: kernel::Received, live: &Live) {
         let is_reflector =
             |from: &SocketAddr| (from.ip(), from.port()) == (self.wanted.to.ip(), self.wanted.to.port());
         let from_reflector = received.from.as_ref().is_some_and(is_reflector);
-        if let Some(dropped) = received.dropped {
-            // The counter has 32 bits and turns over.
-            let before = self.dropped.replace(dropped).unwrap_or(0);
-            self.outcome.dropped += u64::from(dropped.wrapping_sub(before));
-        }
+        self.dropped(received.dropped);
         let here = || i64::try_from(clocks::now(Clock::Realtime)).unwrap_or(i64::MAX);
         let at = received.at_ns.unwrap_or_else(here);
         let bytes = buffer.get(..received.length.min(buffer.len())).unwrap_or_default();
@@ -396,5 +411,45 @@ mod tests {
         }
         assert_eq!(errors.kinds.len(), ERRORS);
         assert_eq!(errors.kinds.iter().map(|(_, count)| count).sum::<u64>() + errors.others, 512);
+    }
+
+    /// Others' datagrams fill the socket while the sender is held up.
+    #[test]
+    fn an_answer_behind_a_flood_is_taken_at_the_end_and_what_found_no_room_is_counted() -> io::Result<()> {
+        let reflector = UdpSocket::bind("127.0.0.1:0")?;
+        let wanted = Wanted {
+            to: reflector.local_addr()?,
+            from: None,
+            device: None,
+            tos: None,
+            size: crate::packet::BASE,
+            session: 7,
+            count: 1,
+            per_second: 1,
+            wait: Duration::from_secs(60),
+        };
+        let sender = Sender::open(wanted).map_err(io::Error::other)?;
+        let to = SocketAddr::from(([127, 0, 0, 1], sender.local().port()));
+        let mut running = Running::new(sender, ClockState::read());
+        running.send()?;
+        let flood = UdpSocket::bind("127.0.0.1:0")?;
+        for _ in 0..2 * AT_ONCE {
+            flood.send_to(&[0; 44], to)?;
+        }
+        let mut packet = [0; 44];
+        reflector.recv_from(&mut packet)?;
+        let mut answer = [0; 44];
+        answer[24..38].copy_from_slice(&packet[..14]);
+        reflector.send_to(&answer, to)?;
+        for _ in 0..5000 {
+            flood.send_to(&[0; 44], to)?;
+        }
+        running.take_the_rest(&mut [0; READ], &Live::default());
+        let figures = &running.outcome.session.figures;
+        assert_eq!(figures.answered, 1);
+        assert!(running.outcome.dropped > 0);
+        let others = figures.strangers.other_source + running.outcome.dropped;
+        assert_eq!(others, 2 * AT_ONCE as u64 + 5000);
+        Ok(())
     }
 }

@@ -35,5 +35,5 @@ pub mod phase;
 pub mod rights;
 pub mod socket;
 pub mod stream;
-mod sys;
+pub mod sys;
 pub mod tcp_info;

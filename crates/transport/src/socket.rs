@@ -617,12 +617,21 @@ pub fn accept(listener: &TcpListener, patience: Duration) -> io::Result<Option<(
 
 /// Bytes of packets that were sent through `socket` and that this host still holds (SO_MEMINFO, SK_MEMINFO_WMEM_ALLOC).
 pub(crate) fn queued(socket: &impl AsFd) -> Option<u64> {
+    memory(socket, 2).map(u64::from)
+}
+
+/// Datagrams that `socket` had no room for since its beginning (SO_MEMINFO, SK_MEMINFO_DROPS): what SO_RXQ_OVFL says of them beside the next
+/// datagram, without waiting for one.
+pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
+    memory(socket, 8)
+}
+
+/// One of the numbers of SO_MEMINFO (linux/sock_diag.h).
+fn memory(socket: &impl AsFd, at: usize) -> Option<u32> {
     const SO_MEMINFO: i32 = 55;
     let mut info = [0_u8; 64];
     let length = sys::get_bytes(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut info).ok()?;
-    // The third of its numbers (linux/sock_diag.h).
-    let number = info.get(..length)?.get(8..12)?.try_into().ok().map(u32::from_ne_bytes)?;
-    Some(number.into())
+    info.get(..length)?.chunks_exact(4).nth(at)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
 /// Waits until there is something to read, for so long.

@@ -1,9 +1,10 @@
-//! Calls that rustix does not have: socket options by number, batches of datagrams with what the kernel says beside them,
+//! Calls that rustix does not have: socket options by number, datagrams (one, or a batch) with what the kernel says beside them,
 //! completions of zerocopy sends, a process's CPU time. Safe to use in any way.
 #![allow(unsafe_code, reason = "the kernel's interfaces to sockets take pointers")]
 
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -114,26 +115,11 @@ pub struct Completions {
 
 /// Reads one message of completions (MSG_ZEROCOPY, Documentation/networking/msg_zerocopy.rst). None without any.
 pub fn completions(fd: &impl AsFd) -> io::Result<Option<Completions>> {
-    let mut control = [0_u64; 16];
-    // SAFETY: all zeroes are a valid msghdr: no pointers, no lengths.
-    let mut header: libc::msghdr = unsafe { zeroed() };
-    header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `header` names no buffer but `control`, which has as much room as it says.
-    let got = unsafe {
-        libc::recvmsg(fd.as_fd().as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
-    };
-    if got < 0 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
-    }
     let mut found = Completions::default();
-    each_control(&header, |level, kind, data| {
-        let is_error = (level, kind) == (libc::SOL_IP, libc::IP_RECVERR)
-            || (level, kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR);
+    let each = |level, kind, data: &[u8]| {
         // struct sock_extended_err: errno, origin, type, code, pad, info, data. SO_EE_ORIGIN_ZEROCOPY is 5, its code 1 says
         // that the data was copied; info and data are the first and last call, both included.
-        if let (true, Some(data)) = (is_error, data.get(..16))
+        if let (true, Some(data)) = (is_queued_error(level, kind), data.get(..16))
             && data.get(4) == Some(&5)
         {
             let number = |at: usize| {
@@ -145,8 +131,61 @@ pub fn completions(fd: &impl AsFd) -> io::Result<Option<Completions>> {
                 found.copied += calls;
             }
         }
-    });
-    Ok(Some(found))
+    };
+    Ok(message(fd, &mut [], libc::MSG_ERRQUEUE, each)?.map(|_| found))
+}
+
+/// A control message that holds a `struct sock_extended_err` (linux/errqueue.h).
+pub fn is_queued_error(level: c_int, kind: c_int) -> bool {
+    matches!((level, kind), (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR))
+}
+
+/// An address as the kernel writes it: a sockaddr_in6 has 28 bytes.
+const ADDRESS: usize = 28;
+
+/// One recvmsg(2), which does not wait: the length that it gave, the address, and each control message as level, type and data.
+/// `None`: there is nothing.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn message(
+    fd: &impl AsFd,
+    buffer: &mut [u8],
+    flags: c_int,
+    each: impl FnMut(c_int, c_int, &[u8]),
+) -> io::Result<Option<(usize, Option<SocketAddr>)>> {
+    let mut control = [0_u64; 32];
+    let mut name = [0_u8; ADDRESS];
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all zeroes are a valid msghdr: no pointers, no lengths.
+    let mut header: libc::msghdr = unsafe { zeroed() };
+    header.msg_name = name.as_mut_ptr().cast();
+    header.msg_namelen = ADDRESS as socklen_t;
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `header` names buffers of ours with their lengths, which live until the call returns.
+    let got = unsafe { libc::recvmsg(fd.as_fd().as_raw_fd(), &raw mut header, flags | libc::MSG_DONTWAIT) };
+    let Ok(length) = usize::try_from(got) else {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    };
+    each_control(&header, each);
+    let of_name = (header.msg_namelen as usize).min(ADDRESS);
+    Ok(Some((length, name.get(..of_name).and_then(address))))
+}
+
+/// A struct sockaddr_in or sockaddr_in6, as the kernel writes it.
+pub fn address(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = c_int::from(u16::from_ne_bytes(*bytes.first_chunk()?));
+    let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
+    let ip = match family {
+        libc::AF_INET => IpAddr::from(Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?)),
+        libc::AF_INET6 => IpAddr::from(Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
 }
 
 /// Hands over each control message: level, type, data.
@@ -319,4 +358,20 @@ pub fn used(who: c_int) -> [Duration; 2] {
 /// Clock ticks a second, in /proc/stat.
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_the_kernel_writes_them() {
+        let v4 = [&(libc::AF_INET as u16).to_ne_bytes()[..], &[3, 94, 192, 0, 2, 1], &[0; 8]].concat();
+        assert_eq!(address(&v4), "192.0.2.1:862".parse().ok());
+        let v6 = [&(libc::AF_INET6 as u16).to_ne_bytes()[..], &[3, 94], &[0; 19], &[1], &[0; 4]].concat();
+        assert_eq!(address(&v6), "[::1]:862".parse().ok());
+        assert_eq!(address(&v4[..6]), None);
+        assert_eq!(address(&[0; 16]), None);
+        assert_eq!(address(&[]), None);
+    }
 }

@@ -11,6 +11,8 @@ pub(crate) struct Entry {
     pub started: Option<u64>,
     /// It fell short of what was asked.
     pub short: bool,
+    /// Its run was not done, and why.
+    pub failed: Option<String>,
     /// Which series it belongs to, but for the host.
     pub series: String,
     /// The same for people.
@@ -76,12 +78,27 @@ impl Entry {
         Entry {
             started: environment.started.as_deref().and_then(crate::time::parse),
             short: matches!(report.result.verdict, report::Verdict::Short { .. }),
+            failed: match &report.result.verdict {
+                report::Verdict::Failed { reasons } => {
+                    let why = reasons.first().map_or_else(String::new, |reason| reason.to_string());
+                    Some(report::units::printable(&why))
+                }
+                _ => None,
+            },
             series: series.to_string(),
             label: label(report, &asked),
             host: environment.hostname.clone().unwrap_or_default(),
             conditions: conditions(report).into_iter().filter(|(name, _)| is_condition(name)).collect(),
             figures: figures(report),
         }
+    }
+}
+
+impl Entry {
+    /// What was asked for, without where: a run that was not done may not have come to its interfaces.
+    pub fn job(&self) -> String {
+        let series = serde_json::from_str::<Value>(&self.series).unwrap_or_default();
+        json!([series.get(0), series.get(1)]).to_string()
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The index of a folder.
 pub(crate) const NAME: &str = ".netdyno-trend";
-const SCHEMA: &str = "netdyno.trend-index/1";
+const SCHEMA: &str = "netdyno.trend-index/2";
 /// How each begins.
 const HEAD: &[u8] = b"{\"schema\":\"netdyno.trend-index/";
 /// An index of a million results is smaller.
@@ -63,6 +63,8 @@ struct Row {
 struct RowResult {
     started: Option<u64>,
     short: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
     series: usize,
     label: usize,
     host: usize,
@@ -116,6 +118,7 @@ fn kept(index: Index) -> Option<Vec<Kept>> {
         Some(Entry {
             started: row.started,
             short: row.short,
+            failed: row.failed,
             series: text(row.series)?,
             label: text(row.label)?,
             host: text(row.host)?,
@@ -200,6 +203,7 @@ pub(crate) fn write(folder: &Path, kept: &[Kept]) -> io::Result<()> {
             RowResult {
                 started: entry.started,
                 short: entry.short,
+                failed: entry.failed.clone(),
                 series: texts.number(&entry.series),
                 label: texts.number(&entry.label),
                 host: texts.number(&entry.host),

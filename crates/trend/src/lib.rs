@@ -16,6 +16,7 @@
 
 pub mod change;
 mod entry;
+mod failed;
 mod index;
 mod markdown;
 mod page;
@@ -26,6 +27,7 @@ mod text;
 mod time;
 mod walk;
 
+pub use failed::NotDone;
 pub use markdown::{junit, markdown};
 pub use page::page;
 pub use prune::{Pruned, prune};

@@ -8,6 +8,7 @@ use report::units::printable;
 /// A table of what changed, and what was looked at.
 pub fn markdown(trend: &Trend) -> String {
     let title = match trend.outcome {
+        _ if !trend.not_done.is_empty() => "The newest run was not done",
         Outcome::Worse => "Worse than before",
         Outcome::Better => "Better than before",
         Outcome::Same => "No change",
@@ -35,6 +36,9 @@ pub fn markdown(trend: &Trend) -> String {
             cell(&changed.join("; ")),
         );
     }
+    for run in &trend.not_done {
+        out += &format!("\n**{}**\n", cell(&run.told()));
+    }
     for text in left_out(trend).into_iter().chain(trend.notes.clone()) {
         out += &format!("\n- {}", cell(&text));
     }
@@ -55,10 +59,10 @@ fn cell(text: &str) -> String {
 
 /// A test for each figure of each series: one that is worse has failed.
 pub fn junit(trend: &Trend) -> String {
-    let failed = trend.worse().count();
+    let failed = trend.worse().count() + trend.not_done.len();
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"netdyno trend\" tests=\"{}\" failures=\"{failed}\">\n",
-        trend.lines().count()
+        trend.lines().count() + trend.not_done.len()
     );
     for series in &trend.series {
         let worse = series.figures.iter().filter(|line| line.outcome == Outcome::Worse).count();
@@ -72,6 +76,14 @@ pub fn junit(trend: &Trend) -> String {
             out += &case(series, line);
         }
         out += "  </testsuite>\n";
+    }
+    for run in &trend.not_done {
+        out += &format!(
+            "  <testsuite name=\"{0}\" tests=\"1\" failures=\"1\" skipped=\"0\">\n    <testcase name=\"the newest run is done\" classname=\"{0}\">\n      \
+             <failure message=\"{1}\"/>\n    </testcase>\n  </testsuite>\n",
+            escaped(&run.name),
+            escaped(&printable(&run.told()))
+        );
     }
     out + "</testsuites>\n"
 }

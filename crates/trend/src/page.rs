@@ -26,6 +26,7 @@ const STYLE: &str = include_str!("page.css");
 /// The whole page.
 pub fn page(trend: &Trend) -> String {
     let (class, title) = match trend.outcome {
+        _ if !trend.not_done.is_empty() => ("failed", "The newest run was not done"),
         Outcome::Worse => ("failed", "Worse than before"),
         Outcome::Better => ("done", "Better than before"),
         Outcome::Same => ("done", "No change"),

@@ -104,6 +104,8 @@ pub struct Folder {
     /// Which.
     pub path: PathBuf,
     pub(crate) results: Vec<Kept>,
+    /// Those whose runs were not done; they are left out, too.
+    pub(crate) failed: Vec<Kept>,
     /// Files that are left out.
     pub left_out: Vec<LeftOut>,
     /// Files of JSON that are no results.
@@ -147,6 +149,7 @@ pub fn read(folder: &Path, now: u64) -> Result<Folder, Unread> {
     let mut read = Folder {
         path: folder.to_owned(),
         results,
+        failed: Vec::new(),
         left_out: walked.left_out,
         foreign: walked.foreign,
         notes,
@@ -226,10 +229,6 @@ fn entry(bytes: &[u8]) -> Result<Entry, (Why, String)> {
         report::json::ReadError::NotJson(error) => damaged(error.to_string()),
         other => damaged(other.to_string()),
     })?;
-    if let report::Verdict::Failed { reasons } = &report.result.verdict {
-        let why = reasons.first().map_or_else(String::new, |reason| reason.to_string());
-        return Err((Why::NotDone, report::units::printable(&why)));
-    }
     Ok(Entry::of(&report))
 }
 
@@ -258,6 +257,10 @@ impl Folder {
                 },
             });
             match &result.what {
+                Ok(Entry { failed: Some(why), .. }) => {
+                    self.left_out.push(LeftOut::new(&result.name, Why::NotDone, why.clone()));
+                    self.failed.push(result);
+                }
                 Ok(_) => kept.push(result),
                 Err((why, reason)) => self.left_out.push(LeftOut::new(&result.name, *why, reason.clone())),
             }

@@ -2,6 +2,7 @@
 
 use crate::change::{FEWEST, Group, groups};
 use crate::entry::Declared;
+use crate::failed::{NotDone, newest};
 use crate::read::{Folder, Kept, LeftOut};
 use crate::time::show;
 use report::compare::{Better, Unit};
@@ -11,6 +12,9 @@ use std::collections::BTreeMap;
 
 /// Results written in another order than they began in: files were copied then, or a clock went back by more than this.
 const OUT_OF_ORDER_NS: i128 = 60_000_000_000;
+
+/// Figures that are named at once.
+const MOST_NAMED: usize = 5;
 
 /// What is asked of a folder.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +42,9 @@ pub struct Trend {
     pub results: usize,
     /// Results of before the time that was asked for.
     pub before_since: usize,
+    /// Jobs whose newest run was not done: a check fails for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_done: Vec<NotDone>,
     /// Files that are in no series.
     pub left_out: Vec<LeftOut>,
     /// JSON files that are no results.
@@ -158,9 +165,9 @@ pub enum Outcome {
 }
 
 impl Trend {
-    /// 1 when something is worse, else 0.
+    /// 1 when something is worse, or the newest run of a job was not done; else 0.
     pub fn exit_status(&self) -> u8 {
-        u8::from(self.outcome == Outcome::Worse)
+        u8::from(self.outcome == Outcome::Worse || !self.not_done.is_empty())
     }
 
     /// All lines, with their series.
@@ -207,6 +214,7 @@ pub fn judge(folder: &Folder, wish: &Wish) -> Trend {
         outcome: series.iter().filter_map(outcome).min().unwrap_or(Outcome::NotJudged),
         results,
         before_since,
+        not_done: newest(folder, wish),
         left_out: folder.left_out.clone(),
         other_files: folder.foreign,
         notes,
@@ -244,6 +252,9 @@ fn one(host: &str, mut kept: Vec<&Kept>, wish: &Wish, notes: &mut Vec<String>) -
     let marks = marks.collect();
     let mut figures = lines(&kept, &conditions, wish);
     figures.sort_by_key(|line| line.outcome != Outcome::Worse);
+    if let (Some(newest), Some(said)) = (kept.last(), vanished(&figures)) {
+        notes.push(format!("{name}: the newest result ({}) {said}", shown(newest)));
+    }
     let results = kept.iter().filter_map(|kept| {
         let entry = kept.what.as_ref().ok()?;
         let at = entry.started.unwrap_or(0);
@@ -252,8 +263,25 @@ fn one(host: &str, mut kept: Vec<&Kept>, wish: &Wish, notes: &mut Vec<String>) -
     Series { name, host: host.to_owned(), results: results.collect(), marks, figures }
 }
 
+/// Figures that the newest result lacks, of those that earlier ones have: a run that failed in part is no better for it.
+fn vanished(figures: &[Line]) -> Option<String> {
+    let is_gone = |line: &&Line| {
+        matches!(line.values.last(), Some(None)) && line.values.iter().flatten().count() >= FEWEST
+    };
+    let gone: Vec<&str> = figures.iter().filter(is_gone).map(|line| line.name.as_str()).collect();
+    let more = match gone.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = gone.get(..MOST_NAMED).unwrap_or(&gone).join(", ");
+    (!gone.is_empty()).then(|| {
+        let count = report::units::counted(gone.len() as u64, "figure");
+        format!("does not have {count} that earlier ones have, and nothing is judged of them: {named}{more}")
+    })
+}
+
 /// A result's folder; of a file by another name that.
-fn shown(kept: &Kept) -> String {
+pub(crate) fn shown(kept: &Kept) -> String {
     let is_usual = kept.name.file_name().is_some_and(|name| name == crate::walk::RESULT);
     let folder = kept.name.parent().filter(|folder| is_usual && !folder.as_os_str().is_empty());
     folder.unwrap_or(&kept.name).display().to_string()

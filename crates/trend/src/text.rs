@@ -152,7 +152,7 @@ pub(crate) fn counts(trend: &Trend) -> String {
 /// What it comes to: what is worse and what is better, with since when and what else changed. Figures that changed at the same
 /// place stand together.
 pub(crate) fn conclusion(trend: &Trend) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = trend.not_done.iter().map(|run| run.told() + ".").collect();
     for series in &trend.series {
         let of = if trend.series.len() > 1 { format!("{}: ", series.name) } else { String::new() };
         for (outcome, word) in [(Outcome::Worse, "WORSE"), (Outcome::Better, "BETTER")] {

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 &Options {
                     exit: Exit::Back,
                     pages,
-                    catch_up: engine::CatchUp::Times(2.0),
+                    pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
                     stamps: engine::clock::Clock::Monotonic,
                 },
             )?;

@@ -14,7 +14,7 @@ use crate::way::Way;
 use bpf::Run;
 use engine::clock::Clock;
 use engine::{
-    CatchUp, Control, Counts, Course, Ended, Engine, GRACE_NS, Had, Job, LATE_NS, Priority, Punctuality,
+    Control, Counts, Course, Ended, Engine, GRACE_NS, Had, Job, LATE_NS, Pacing, Priority, Punctuality,
     Reach, Sent, Waits, clock,
 };
 use histogram::{BUCKETS, Histogram};
@@ -64,14 +64,14 @@ impl Live {
         way: &Arc<Way>,
         program: &Program,
         pages: Pages,
-        catch_up: CatchUp,
+        pacing: Pacing,
         stamps: Clock,
     ) -> Result<Live, XdpError> {
         prepare_interrupts().map_err(|error| XdpError::System {
             what: "installing a signal handler",
             error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })?;
-        let options = Options { exit: way.exit, pages, catch_up, stamps };
+        let options = Options { exit: way.exit, pages, pacing, stamps };
         let empty = program.lanes.is_empty();
         let compiled = if empty { None } else { Some(Arc::new(compile(program, &options)?)) };
         let _known = compiled.as_ref().map(|compiled| spare::attach(&compiled.program)).transpose()?;
@@ -111,7 +111,7 @@ impl Engine for Live {
         compiled.state.store(layout::LEFT as usize, count);
         compiled.state.store(layout::DURATION as usize, duration);
         let worker = {
-            let (spin, priority) = (job.spin, control.priority);
+            let (spin, priority) = (job.pacing.spin, control.priority);
             let (way, compiled, thread) =
                 (Arc::clone(&self.way), Arc::clone(&compiled), Arc::clone(&control.thread));
             std::thread::Builder::new().name("live".to_owned()).spawn(move || {

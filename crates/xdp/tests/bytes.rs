@@ -27,8 +27,12 @@ const XDP_DROP: u32 = 1;
 const XDP_TX: u32 = 3;
 
 fn compiled(program: &Program, pages: Pages) -> Compiled {
-    let options =
-        Options { exit: Exit::Back, pages, catch_up: engine::CatchUp::Times(2.0), stamps: Clock::Monotonic };
+    let options = Options {
+        exit: Exit::Back,
+        pages,
+        pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
+        stamps: Clock::Monotonic,
+    };
     let compiled = compile(program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);
     compiled.state.store(layout::DURATION as usize, u64::MAX);
@@ -215,7 +219,7 @@ fn sctps_crc_is_corrected_for_the_bytes_that_vary() {
                     let options = Options {
                         exit: Exit::Back,
                         pages: Pages::Kept,
-                        catch_up: engine::CatchUp::Times(2.0),
+                        pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
                         stamps: Clock::Monotonic,
                     };
                     let refused = compile(&program, &options).expect_err("its checksum cannot be made there");

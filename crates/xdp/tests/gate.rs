@@ -21,7 +21,12 @@ fn compiled(catch_up: CatchUp, apart_ns: u64) -> Compiled {
     let shape = Shape { size: None, seed: 1, signature: None, name: String::new() };
     let program: Program = expression("ipv4/udp", &shape).expect("an expression");
     let program = program.with_schedule(Schedule::Frames { frames: 1, per_ns: apart_ns });
-    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up, stamps: Clock::Monotonic };
+    let options = Options {
+        exit: Exit::Back,
+        pages: Pages::Kept,
+        pacing: engine::Pacing { catch_up, spin: false },
+        stamps: Clock::Monotonic,
+    };
     let compiled = compile(&program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);
     compiled.state.store(layout::DURATION as usize, 60 * SECOND);

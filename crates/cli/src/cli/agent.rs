@@ -22,7 +22,7 @@ pub struct Agent {
     /// The agent's name at the server.
     #[arg(long, value_name = "NAME", requires = "nats", help_heading = "NATS")]
     pub id: Option<String>,
-    /// A client that is not heard for so long is gone, and its runs are ended: a server that is restarted must fit in. 3s to 1h.
+    /// A client that is silent for this long is gone, and its runs are ended. It should be longer than the restart of a server takes. 3s to 1h.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "nats", default_value = "10s", help_heading = "NATS")]
     pub lease: Duration,
     #[command(flatten)]
@@ -69,8 +69,8 @@ pub struct Allowed {
     /// it cannot be written, no job is started.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
-    /// For trying out whether distances of clocks are found: answer by a clock, and stamp frames by it, that is so many nanoseconds
-    /// ahead of this host's (behind: -5000). Arrivals are timed by this host's own all the same.
+    /// For tests of how clocks are compared: in answers and in frames' stamps, use a clock that is this many nanoseconds ahead of this
+    /// host's (behind: -5000). Arrivals are still timed by this host's own clock.
     #[arg(
         long,
         value_name = "NS",
@@ -79,7 +79,7 @@ pub struct Allowed {
         help_heading = "Expert"
     )]
     pub clock_ahead: i64,
-    /// Keep so many bytes of files, in memory: what is sent, and what jobs write.
+    /// Keep at most this many bytes of files in memory: what is sent, and what jobs write.
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Expert")]
     pub max_contents: Written<u64>,
 }

@@ -32,7 +32,7 @@ pub struct ReachAgent {
     /// The NATS server: tls://server:4222. Several of a cluster have commas between them.
     #[arg(long, value_name = "URL", value_delimiter = ',', required = true, help_heading = "NATS")]
     pub nats: Vec<String>,
-    /// Wait so long for the server, and for the agent's answer.
+    /// Wait this long for the server, and for the agent's answer.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5s")]
     pub timeout: Duration,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub struct Elsewhere {
     /// (192.0.2.1@lab2).
     #[arg(long, value_name = "AGENT", hide_short_help = true, help_heading = "Agents")]
     pub at: Option<String>,
-    /// Wait so long for each answer of an agent, and for its command to begin; default: 10s.
+    /// Wait this long for each answer of an agent, and for its command to begin; default: 10s.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true, help_heading = "Agents")]
     pub agents_timeout: Option<Duration>,
 }
@@ -99,7 +99,7 @@ pub struct Check {
     /// Leave out what `netdyno doctor` finds, which takes each agent a tenth of a second of CPU time.
     #[arg(long)]
     pub quick: bool,
-    /// Wait so long for each answer, and for the command to begin.
+    /// Wait this long for each answer, and for the command to begin.
     #[arg(long, alias = "agents-timeout", value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
     pub timeout: Duration,
     /// Print JSON (docs/agents.schema.json).

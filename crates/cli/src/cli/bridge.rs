@@ -19,10 +19,10 @@ pub struct Tcpbridge {
     /// List the interfaces.
     #[arg(long)]
     pub listnics: bool,
-    /// Send so many packets at most.
+    /// Send this many packets at most.
     #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Of no effect: what is sent is told apart from what arrives without addresses.
+    /// Of no effect: what is sent is distinguished from what arrives without addresses.
     #[arg(short = 'M', long, value_name = "MAC")]
     pub mac: Vec<String>,
     /// Only these packets: S:, D:, B:, E:NETWORKS, P:LIST, F:FILTER.

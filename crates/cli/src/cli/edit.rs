@@ -173,7 +173,7 @@ pub struct TcprewriteEdits {
     /// Damage payloads at random, of one in --fuzz-factor frames.
     #[arg(long, value_name = "SEED")]
     pub fuzz_seed: Option<u32>,
-    /// Damage one in so many frames (8).
+    /// Damage one in this many frames (8).
     #[arg(long, value_name = "N", requires = "fuzz_seed", value_parser = clap::value_parser!(u32).range(1..))]
     pub fuzz_factor: Option<u32>,
     /// Keep Ethernet broadcast and multicast addresses.

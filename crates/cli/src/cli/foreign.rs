@@ -121,6 +121,31 @@ const VERBS: &[(&[&str], &str, &str)] = &[
     (&["netem", "tc", "delay", "wanem", "chaos"], "faults are made by", "netdyno impair --help"),
     (&["show", "open", "view", "result", "results"], "an earlier result is shown by", "netdyno report DIR"),
     (&["diff"], "results are compared by", "netdyno compare BEFORE AFTER"),
+    (
+        &["trends", "history", "regression", "regressions", "over-time"],
+        "results over time are looked at by",
+        "netdyno trend FOLDER",
+    ),
+    (
+        &["dropwatch", "retis", "pwru", "dropped", "why-lost", "loss", "losses"],
+        "which frames this kernel drops, where and why, is said by",
+        "netdyno drops --duration 5s",
+    ),
+    (
+        &["api", "rest", "web", "ui", "gui", "webui", "dashboard", "snappi", "otg", "ixia-c"],
+        "jobs over HTTP, a page and Open Traffic Generator are served by",
+        "netdyno serve",
+    ),
+    (
+        &["nodes", "fleet", "hosts", "cluster", "remote", "inventory"],
+        "agents on other machines are looked at by",
+        "netdyno agents check --inventory FILE",
+    ),
+    (
+        &["cps", "connections", "conns", "astf", "tcp-sessions", "h2load", "vegeta"],
+        "TCP connections are opened by the million by",
+        "netdyno sessions --on eth1 --to 10.0.0.2:80 --rate 10kcps --duration 5s",
+    ),
     (&["xdperf"], "its plugins are", "netdyno send --plugin simpleudp --lab --rate 1kpps --count 100"),
 ];
 

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use spec::setting::OneValue as _;
 use spec::{Dut, Faults};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use traffic::Rate;
 use traffic::rate::parse_count;
 
@@ -31,6 +32,13 @@ pub struct Lab {
     /// 198.19.0.0/16; frames are sent to its MAC address, 02:00:00:00:01:01). Default with a limit, a loss or --ports: bridge.
     #[arg(long, value_name = "KIND", value_parser = word::<Dut>())]
     pub dut: Option<Dut>,
+    /// Put this XDP program into the device, in the driver of each of its interfaces: what it passes, the device forwards. The result of
+    /// each run in the lab has its verdicts by stream, and its ns a frame (docs/xdp.md). Default with it: --dut bridge.
+    #[arg(long, value_name = "PROG.o", value_hint = ValueHint::FilePath, conflicts_with = "impair")]
+    pub dut_xdp: Option<PathBuf>,
+    /// Which program of that object, by the name of its function or its section, where it holds several.
+    #[arg(long, value_name = "NAME", requires = "dut_xdp")]
+    pub dut_xdp_program: Option<String>,
     /// The most that the device forwards, each way: a token bucket of this rate (200mbps; 200mbps-l1 on the wire).
     #[arg(long, value_name = "RATE")]
     pub bottleneck: Option<Rate>,

@@ -1,6 +1,7 @@
 //! What clap refuses, with the mend that only we know: the command line as it should have been, or an example.
 
 mod misplaced;
+mod services;
 mod values;
 
 use super::foreign;
@@ -23,10 +24,13 @@ const ANONYMOUS: &str =
 const MANY_FLOWS: &str = "how many flows and frames it has is its profile's; so many of one kind are written by `netdyno craft \
     'ipv4(src=10.0.0.0/8)/udp' --count 10000 --size imix --write flows.pcap`";
 
+/// Verbs, what is typed at them, and what to say.
+type Called = (&'static [&'static str], &'static str, &'static str);
+
 /// Options of one verb that are called otherwise at others, or have no place there: the verbs where that is so (and all below
 /// them), what is typed there, and what to say. No table of settings can have them: they are what a verb does not have, and what its
 /// user meant. A test holds that none is one of its options, and that each option they name is one.
-const CALLED: &[(&[&str], &str, &str)] = &[
+const CALLED: &[Called] = &[
     (
         &["search"],
         "--duration",
@@ -268,7 +272,8 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
     let (mut tip, mut begun) = (None, None);
     match (error.kind(), typed.first()) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
-            tip = unknown(&verb, typed, &words, at)
+            tip = services::option(&verb, command, typed, &words, at)
+                .or_else(|| unknown(&verb, typed, &words, at))
                 .or_else(|| misplaced::word(&verb, command, typed, &words, at))
                 .or_else(|| called(&verb, typed).map(str::to_owned))
                 .or_else(|| one_dash(command, words.get(at..).unwrap_or_default()))
@@ -284,9 +289,12 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
         }
         (ErrorKind::InvalidSubcommand, Some(typed)) => {
             let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
-            tip = lower_case(command, typed, &words).or_else(|| foreign::verb(&verb, typed, &rest)).or_else(
-                || documents(typed).filter(|_| verb.is_empty() && rest.iter().any(|word| word == "--help")),
-            );
+            tip = lower_case(command, typed, &words)
+                .or_else(|| foreign::verb(&verb, typed, &rest))
+                .or_else(|| services::below(&verb, typed, &words, at))
+                .or_else(|| {
+                    documents(typed).filter(|_| verb.is_empty() && rest.iter().any(|word| word == "--help"))
+                });
         }
         (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(option)) => {
             let value = match error.get(ContextKind::InvalidValue) {
@@ -298,7 +306,7 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
                     (verb == "endpoint" && option == "<TEST>").then(|| foreign::test(&value, &words, at))?
                 })
                 .or_else(|| same_value(&error, &value))
-                .or_else(|| values::tip(option, &value, &error));
+                .or_else(|| values::tip(&verb, option, &value, &error));
         }
         (ErrorKind::ArgumentConflict, Some(typed)) => tip = one_only(&verb, typed, &error),
         (ErrorKind::MissingRequiredArgument, _) => {
@@ -424,7 +432,7 @@ fn lacking(verb: &str, missing: &[String], words: &[String], at: usize) -> Optio
     let line = line(words.get(1..at)?, &first, &behind);
     // An interface that is there wherever netdyno is.
     let line = if missing.iter().any(|missing| missing.starts_with("--on ")) {
-        line.replacen("netdyno ", "netdyno lab -- netdyno ", 1)
+        line.replacen("netdyno ", &format!("netdyno lab{} -- netdyno ", services::far_end(verb)), 1)
     } else {
         line
     };
@@ -456,6 +464,15 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
         ("clone" | "clone capture" | "clone doctor", missing) if missing.starts_with("--from") => {
             ("the interface and port of the server", &[], &["--from", "eth0:80"])
         }
+        ("sessions", "--on <IFACE>") => ("`ip -br link` lists interfaces; in a lab", &[], &["--on", "tx0"]),
+        ("sessions", missing) if missing.starts_with("--to") => ("", &[], &["--to", "198.18.0.2"]),
+        ("sessions serve", "--on <IFACE>") => ("`ip -br link` lists interfaces", &[], &["--on", "rx0"]),
+        ("agent", "<--stdio|--nats <URL>>") => {
+            ("over a pipe, such as ssh has it; an agent that dials out has --nats URL", &["--stdio"], &[])
+        }
+        ("agent", "--id <NAME>") => ("the name that clients ask for", &[], &["--id", "lab1"]),
+        ("agents reach", "--nats <URL>") => ("the server of both", &[], &["--nats", "tls://server:4222"]),
+        ("agents reach", "<NAME>") => ("the agent's name there (--id)", &["lab1"], &[]),
         ("trend", _) => ("a folder that holds results", &["FOLDER"], &[]),
         ("compare", _) => ("folders that --report wrote", &["BEFORE", "AFTER"], &[]),
         ("search", _) => ("what is searched for", &["throughput", "--lab"], &[]),
@@ -512,13 +529,17 @@ fn said_of(command: &Command, how: &str, meant: impl Fn(&str) -> bool) -> Option
     }
 }
 
+fn every_called() -> impl Iterator<Item = &'static Called> {
+    CALLED.iter().chain(services::CALLED)
+}
+
 /// How an option of another verb is called at this one.
 fn called(verb: &str, typed: &str) -> Option<&'static str> {
     let is_of =
         |of: &&str| verb.strip_prefix(*of).is_some_and(|below| below.is_empty() || below.starts_with(' '));
     // The nearest verb above has the word.
     let nearest = |typed: &str| {
-        let all = CALLED.iter().filter(|(_, option, _)| *option == typed);
+        let all = every_called().filter(|(_, option, _)| *option == typed);
         let known = all.filter_map(|(verbs, _, says)| {
             verbs.iter().filter(|of| is_of(of)).map(|of| of.len()).max().map(|length| (length, *says))
         });
@@ -648,7 +669,7 @@ mod tests {
     #[test]
     fn what_an_option_is_called_elsewhere_is_an_option_there_and_no_other_is() {
         let root = crate::cli::help::command();
-        for (verbs, typed, says) in CALLED {
+        for (verbs, typed, says) in every_called() {
             for verb in *verbs {
                 let command = below(&root, verb);
                 assert!(!has(command, typed), "{verb} has {typed}");

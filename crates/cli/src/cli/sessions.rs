@@ -16,8 +16,8 @@ pub struct Sessions {
 
 #[derive(Debug, Subcommand)]
 pub enum Serve {
-    /// Be a server of such connections that keeps no state, until interrupted: any client of HTTP/1.1 is answered, and nothing is
-    /// sent that is no answer.
+    /// Serve such connections without keeping state, until interrupted: any client of HTTP/1.1 gets an answer, and nothing else is
+    /// sent.
     Serve(Box<Declared<spec::SessionsServer>>),
 }
 

@@ -36,8 +36,8 @@ pub enum Format {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Results are put beside each other if the same was asked for (but for seeds, and the folders of files) on the same host, \
-interfaces and drivers. Kernel, versions, MTU and offloads may differ: where a figure changed it is said what else did.\n\n\
+    after_help = "Results form a series if they are of the same job (seeds and the folders of files may differ) on the same host, interfaces and \
+drivers. Kernel, versions, MTU and offloads may differ within a series: where a figure changed, it is said which of these changed, too.\n\n\
 Exit status: 0 looked at; with --check 1 if the newest result of a series lies in a worse group than the one before; 2 not looked at."
 )]
 pub struct Trend {
@@ -50,28 +50,28 @@ pub struct Trend {
     /// Look at this figure alone, such as latency_p99, or throughput:64. May be given more than once.
     #[arg(long, value_name = "FIGURE", value_parser = FigureKey, hide_possible_values = true)]
     pub figure: Vec<report::get::Wanted>,
-    /// Take changes of less than this share for none, however sure they are: 1%.
+    /// Ignore changes that are smaller than this share, however certain they are: 1%.
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub least: Written<Ratio>,
-    /// Results of before this day, time or age count for nothing: 2026-11-28, 30d. So a change that is meant is accepted.
+    /// Ignore results from before this day, time or age: 2026-11-28, 30d. This accepts a change that was intended.
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Since>,
-    /// Put results of different hosts beside each other, as of runners in CI that are alike.
+    /// Compare results of different hosts, such as identical runners of CI.
     #[arg(long)]
     pub any_host: bool,
-    /// Print all as one JSON object, each value of each result too (docs/trend.md).
+    /// Print everything as one JSON object, with each value of each result (docs/trend.md).
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     pub json: bool,
-    /// How it is printed.
+    /// The format of the output.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", help_heading = "Output")]
     pub format: Format,
     /// Write a page with a small plot for each figure into this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub page: Option<PathBuf>,
-    /// Then remove results that are older than this, such as 90d, with what netdyno wrote beside them, and name them.
+    /// Afterwards remove results that are older than this, such as 90d, with the files that netdyno wrote beside them, and list them.
     #[arg(long, value_name = "AGE", value_parser = parse_duration, conflicts_with_all = ["since", "figure"])]
     pub prune: Option<Duration>,
-    /// With --prune: the newest N of each series stay, however old they are.
+    /// With --prune: keep the newest N of each series, however old they are.
     #[arg(long, value_name = "N", default_value_t = 40, requires = "prune")]
     pub keep_newest: usize,
 }

@@ -5,6 +5,7 @@ mod server;
 use crate::cli::lab::Lab;
 use crate::output::note;
 use anyhow::{Result, bail};
+use job::device_xdp::DeviceXdp;
 use job::impaired::Device;
 use job::kinds::lab::{PROGRAM, bottleneck, device, device_cpus};
 use server::Server;
@@ -23,7 +24,8 @@ pub fn run(args: Lab) -> Result<u8> {
         bail!("--ports {ports}: 3 to {} are possible; two hosts are there without it", ::lab::MOST_PORTS);
     }
     // A device of several ports is a bridge unless it is said to be something else.
-    let dut = args.dut.or(args.ports.map(|_| spec::Dut::Bridge));
+    let is_bridge = args.ports.is_some() || args.dut_xdp.is_some();
+    let dut = args.dut.or(is_bridge.then_some(spec::Dut::Bridge));
     let bottleneck =
         args.bottleneck.map(|rate| bottleneck(rate, args.queue, args.burst, args.mtu)).transpose()?;
     let options = ::lab::Options {
@@ -37,14 +39,26 @@ pub fn run(args: Lab) -> Result<u8> {
         ..::lab::Options::default()
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
+    let program = args.dut_xdp.as_deref();
+    let program = program
+        .map(|object| DeviceXdp::put_into(&lab, object, args.dut_xdp_program.as_deref()))
+        .transpose()
+        .map_err(|error| match error.downcast::<verdicts::VerdictsError>() {
+            Ok(error) => anyhow::anyhow!("--dut-xdp: {}", super::xdp::choosing(error, "--dut-xdp-program")),
+            Err(error) => anyhow::anyhow!("--dut-xdp: {error:#}"),
+        })?;
+    let variables: Vec<_> = program.as_ref().map(DeviceXdp::variable).into_iter().collect();
     let start = || {
         let device = args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         let server = args.server.as_ref().map(|server| Server::start(&lab, server)).transpose()?;
         anyhow::Ok((device, server))
     };
-    let (status, (device, server)) = ::lab::run_command_beside(&lab, &args.command, start)?;
+    let (status, (device, server)) = ::lab::run_command_beside(&lab, &args.command, &variables, start)?;
     if let Some(status) = server.and_then(|mut server| server.ended()) {
         note(&format!("the server ended with status {status} before CMD did"));
+    }
+    if let Some(program) = program {
+        note(&format!("device: {}", report::xdp::facts(&program.told()?).join(", ")));
     }
     if let Some(device) = device {
         let done = device.finish();

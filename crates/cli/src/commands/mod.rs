@@ -36,6 +36,7 @@ pub mod serve;
 pub mod serve;
 mod synth;
 mod trend;
+mod xdp;
 
 use crate::cli::job::Typed;
 use crate::cli::{Cli, Command};
@@ -116,6 +117,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Trend(args) => trend::run(&args),
         Command::Counters(args) => counters::run(&args),
         Command::Drops(args) => drops::run(&args),
+        Command::Xdp(args) => xdp::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man::run(&folder),

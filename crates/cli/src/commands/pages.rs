@@ -59,6 +59,7 @@ const PAGES: &[(&str, &str)] = &[
     page!("watching"),
     page!("why-lost"),
     page!("writing-plugins"),
+    page!("xdp"),
 ];
 
 /// The page that these words ask for, or the list of them: `help docs/lab.md`, `help docs`, and by its bare name one that no

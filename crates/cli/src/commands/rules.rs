@@ -1,7 +1,8 @@
 //! That every rule between settings is worded for who breaks it: each job of `spec`'s rules.txt is read from a file and typed as a command
-//! line, and rules.txt here has what both are told.
+//! line, and rules.txt here has what both are told. Jobs whose command lines are those of another tool are told in its words.
 
 use crate::cli::{Cli, Command};
+use crate::compat;
 use crate::wording::{self, Verb};
 use clap::FromArgMatches as _;
 use serde_json::Value;
@@ -153,6 +154,21 @@ fn told(line: &Line) -> Option<String> {
     super::jobs::check(&job).err().map(|error| error.to_string())
 }
 
+/// What who types such a job as another tool's command line is told: that tool, and its words.
+fn told_by_another(job: &Value) -> Option<(&'static str, String)> {
+    let (tool, called): (_, fn(&str) -> Option<String>) = match job["kind"].as_str()? {
+        "iperf3" | "iperf3-server" => ("iperf3", compat::iperf3::called),
+        "netperf" => ("netperf", compat::netperf::called),
+        "netserver" => ("netserver", compat::netserver::called),
+        _ => return None,
+    };
+    let mut members = job.as_object()?.clone();
+    members.retain(|name, _| name != "schema");
+    let job: spec::Job = serde_json::from_value(Value::Object(members)).expect("a job");
+    let wrong = job.check().expect_err("it breaks a rule");
+    Some((tool, wording::contradiction_of_another(&wrong, called)))
+}
+
 /// Words as a shell takes them.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=:,./%".contains(c);
@@ -169,11 +185,19 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn who_breaks_a_rule_is_told_in_the_words_that_were_typed() {
     let jobs = include_str!("../../../spec/src/rules.txt").lines().filter(|line| line.starts_with("kind: "));
-    let (mut said, mut typed, mut wrong) = (String::new(), 0, String::new());
+    let (mut said, mut typed, mut others, mut wrong) = (String::new(), 0, 0, String::new());
     for job in jobs {
         let value = scenario::value(&format!("{{schema: netdyno.job/1, {job}}}"), "job").expect(job);
-        let in_a_file = spec::File::of(value.clone()).expect_err(job).to_string();
+        let in_a_file = spec::File::of(value.clone()).expect_err(job);
         let _ = writeln!(said, "{job}\n  file   {in_a_file}");
+        if let Some((tool, told)) = told_by_another(&value) {
+            others += 1;
+            let _ = writeln!(said, "  {tool:<6} {told}");
+            if told.contains("`.") || !told.starts_with('-') {
+                let _ = writeln!(wrong, "{job}: a setting has no option of {tool}: {told}");
+            }
+            continue;
+        }
         let line = match Line::of(&value) {
             Ok(line) => line,
             Err(why) => {
@@ -205,7 +229,7 @@ fn who_breaks_a_rule_is_told_in_the_words_that_were_typed() {
             }
         }
     }
-    assert!(typed > 200, "{typed}");
+    assert!(typed > 200 && others > 50, "{typed}, {others}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/rules.txt");
     if std::env::var_os("NETDYNO_BLESS").is_some() {
         std::fs::write(&path, &said).expect("written");

@@ -81,10 +81,10 @@ pub struct Iperf3 {
     /// The time before each line, by strftime's format.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "%c ")]
     pub timestamps: Option<String>,
-    /// Data must come within so many milliseconds.
+    /// Data must come within this many milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 120_000, value_parser = clap::value_parser!(u64).range(100..=86_400_000))]
     pub rcv_timeout: u64,
-    /// Data must be acknowledged within so many milliseconds.
+    /// Data must be acknowledged within this many milliseconds.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
     pub snd_timeout: Option<u64>,
     /// Multipath TCP.
@@ -194,6 +194,21 @@ pub fn run(args: &Iperf3) -> Result<u8> {
     if args.server { serve(args, style, &sink, &signals) } else { ask(args, style, &sink, &signals) }
 }
 
+/// iperf3's option for a setting of its client or server.
+pub fn called(setting: &str) -> Option<String> {
+    let id = match setting {
+        "averaged_over" => "server_bitrate_limit",
+        "burst" => "bitrate",
+        "host" => "client",
+        "keep_alive" => "cntl_ka",
+        other => other,
+    };
+    let command = crate::wording::root().find_subcommand("iperf3")?;
+    let option = command.get_arguments().find(|option| option.get_id().as_str() == id)?;
+    let long = || option.get_long().map(|long| format!("--{long}"));
+    option.get_short().map(|short| format!("-{short}")).or_else(long)
+}
+
 /// Nothing of what a job says is printed but what iperf3 prints.
 fn silent() -> Output {
     Output { quiet: true, ..Output::default() }
@@ -202,6 +217,7 @@ fn silent() -> Output {
 /// A client: 0 if the test came to its end, or was ended by a signal, as iperf3 has it.
 fn ask(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Result<u8> {
     let (job, words) = asked::client(args)?;
+    super::check(&job, called)?;
     let (sink, title) = (Arc::clone(sink), words.title.clone());
     let session = signals.session(Job::from(job.clone()).asks(), None);
     let failed = Arc::new(AtomicBool::new(false));
@@ -228,6 +244,7 @@ fn ask(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Resu
 
 fn serve(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Result<u8> {
     let (job, check) = (asked::server(args)?, asked::check(args)?);
+    super::check(&job, called)?;
     let text = match style {
         Style::Text { format, verbose } => Some(text::Text::new(format, verbose)),
         _ => None,

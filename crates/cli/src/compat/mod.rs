@@ -113,6 +113,12 @@ pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> 
     Ok(Some(words))
 }
 
+/// Refuses what contradicts itself in a job, in the words of the tool whose options `called` knows.
+fn check(job: &impl spec::Kind, called: impl Fn(&str) -> Option<String>) -> anyhow::Result<()> {
+    job.check()
+        .map_err(|wrong| anyhow::anyhow!("{}", crate::wording::contradiction_of_another(&wrong, called)))
+}
+
 /// What is not there is refused by its name, not passed over: options, whether each was given, and the mend.
 fn refuse(options: &[(&str, bool, &str)]) -> anyhow::Result<()> {
     match options.iter().find(|(_, given, _)| *given) {

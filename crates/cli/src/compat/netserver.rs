@@ -61,6 +61,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
         serial,
         ..Netserver::default()
     };
+    super::check(&job, called)?;
     let beside = Beside {
         passphrase,
         bound: Box::new(|| super::leave_root(None)),
@@ -72,6 +73,11 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     let run = move |session: Session| netserver::serve(&job, beside, &session);
     attend(&silent, Line::Not, session, |session| job::spawn(session, run))?;
     Ok(0)
+}
+
+/// netserver's option for a setting of its.
+pub fn called(setting: &str) -> Option<String> {
+    (setting == "listen").then(|| "-L".to_owned())
 }
 
 fn addresses(host: Option<&str>, port: u16, v6: Option<bool>) -> Result<Vec<SocketAddr>> {

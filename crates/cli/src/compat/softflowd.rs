@@ -52,7 +52,7 @@ pub struct Softflowd {
     /// One packet in N is looked at.
     #[arg(short = 's', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sampling: Option<u32>,
-    /// What flows are told apart by: full or vlan.
+    /// How flows are distinguished: full or vlan.
     #[arg(short = 'T', value_name = "LEVEL", default_value = "full")]
     pub level: String,
     /// Times as sec, milli, micro or nano.
@@ -183,7 +183,7 @@ impl Softflowd {
             (
                 "-T",
                 !["full", "vlan"].contains(&self.level.as_str()),
-                "flows are told apart by all of full and vlan",
+                "flows are distinguished by all of full and vlan",
             ),
             (
                 "-A",

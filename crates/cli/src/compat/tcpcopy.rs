@@ -46,7 +46,7 @@ pub struct Tcpcopy {
     /// Only sessions whose SYN is seen.
     #[arg(short = 'O')]
     pub only_whole: bool,
-    /// A session of which nothing was heard for so long is over.
+    /// A session without traffic for this long is over.
     #[arg(short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub idle: Option<u32>,
     /// The interface where clients' packets arrive, or a capture.
@@ -58,7 +58,7 @@ pub struct Tcpcopy {
     /// Replay a capture (-i), as a tcpcopy does that was built so.
     #[arg(long = "offline", requires = "input")]
     pub offline: bool,
-    /// A capture so many times as fast.
+    /// A capture this many times as fast.
     #[arg(short = 'a', value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..))]
     pub times: Option<u32>,
     /// What would be said on standard error goes to the end of this file.

@@ -197,7 +197,7 @@ fn mode(parsed: &Parsed, mode: Option<&str>) -> Result<Mode> {
             Some(file) => Services::open(Path::new(file)).context("--services")?,
             None => Services::default(),
         }),
-        _ => bail!("say how packets are told apart: --auto, --cidr, --regex, --port or --mac"),
+        _ => bail!("say how packets are distinguished: --auto, --cidr, --regex, --port or --mac"),
     })
 }
 
@@ -205,7 +205,7 @@ fn rules(parsed: &Parsed) -> Result<Rules> {
     let modes: Vec<&str> =
         ["auto", "cidr", "regex", "port", "mac"].into_iter().filter(|name| parsed.has(name)).collect();
     if let [one, other, ..] = modes[..] {
-        bail!("--{one} and --{other} exclude each other: packets are told apart in one way");
+        bail!("--{one} and --{other} exclude each other: packets are distinguished in one way");
     }
     for (name, needs) in [("services", "port"), ("ratio", "auto"), ("minmask", "auto"), ("maxmask", "auto")] {
         if parsed.has(name) && !parsed.has(needs) {

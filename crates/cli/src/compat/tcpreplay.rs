@@ -69,6 +69,21 @@ impl Tool {
     }
 }
 
+/// Settings of a replay that have an option of tcpreplay's, or one that netdyno added to those.
+pub const CALLED: &[(&str, &str)] = &[
+    ("count", "--limit"),
+    ("duration", "--duration"),
+    ("loops", "--loop"),
+    ("loss", "--loss"),
+    ("no_real_time", "--no-real-time"),
+    ("preload", "--preload-pcap"),
+    ("rate", "--mbps or --pps"),
+    ("speed", "--multiplier"),
+    ("unique_ip", "--unique-ip"),
+    ("write", "--write"),
+    ("yes_disrupt", "--yes-disrupt"),
+];
+
 /// What a command line asks for.
 #[derive(Debug)]
 enum Wanted {

@@ -333,6 +333,154 @@ fn what_is_not_granted_is_refused_by_its_setting_and_nothing_of_it_is_left() {
     );
 }
 
+/// System calls by which something is attached to an interface, or changed of it.
+const ATTACHING: [&str; 6] =
+    ["BPF_LINK_CREATE", "BPF_PROG_ATTACH", "AF_XDP", "sll_ifindex", "PACKET_ADD_MEMBERSHIP", "SIOCSIF"];
+
+#[test]
+fn an_interface_that_the_host_needs_is_refused_before_anything_is_attached_to_it_or_another() {
+    let net = Net::with(&::lab::Options { cables: 2, ..Default::default() });
+    net.run("ip addr add 198.18.0.1/24 dev tx0").ok();
+    net.run("ip route add default via 198.18.0.2 dev tx0").ok();
+    let (needed, free) = ("tx0", "tx1");
+    let between = |on: &str, measure: &str| json!({ "links": [{ "on": on, "measure": measure }] });
+    let send = |more: Value| {
+        let mut job = json!({ "kind": "send", "what": "ipv4/udp", "rate": "1kpps", "count": 5 });
+        job.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        job
+    };
+    let mut jobs: Vec<Value> = ["auto", "xdp", "afxdp", "packet"]
+        .map(|engine| send(json!({ "links": [{ "on": needed }], "engine": engine })))
+        .into();
+    jobs.extend([
+        send(between(free, needed)),
+        send(between(needed, free)),
+        send(json!({ "links": [{ "on": free }, { "on": needed }] })),
+        json!({ "kind": "measure", "on": needed, "duration": "1s" }),
+        json!({ "kind": "measure", "on": needed, "drop": true, "duration": "1s" }),
+        json!({ "kind": "reflect", "on": needed, "duration": "1s" }),
+        json!({ "kind": "bridge", "between": [free, needed], "duration": "1s" }),
+        json!({ "kind": "impair", "between": [free, needed], "faults": { "loss": "1%" }, "duration": "1s" }),
+        json!({ "kind": "sessions", "on": needed, "to": "198.18.0.2:80", "rate": "1kcps", "duration": "1s" }),
+        json!({ "kind": "sessions-server", "on": needed, "duration": "1s" }),
+        json!({ "kind": "trial", "rate": "1kpps", "bench": between(free, needed) }),
+        json!({ "kind": "search", "find": "throughput", "bench": between(free, needed) }),
+    ]);
+    let log = net.file("calls");
+    let words = format!(
+        "strace -f -o {log} -e trace=bpf,bind,setsockopt,ioctl netdyno agent --stdio --allow-interface tx* --allow-address *"
+    );
+    let mut client = Client::new(net.command(words));
+    for job in jobs {
+        let run = client.start(job.clone());
+        let refused = client.refused("job.wait", json!({ "run": run }));
+        assert_eq!(refused["data"]["kind"], "refused", "{job}: {refused}");
+        let setting =
+            refused["data"]["setting"].as_str().and_then(|setting| setting.rsplit(['.', '[']).next());
+        assert!(
+            setting.is_some_and(|setting| ["on", "measure", "1]"].contains(&setting)),
+            "{job}: {refused}"
+        );
+        let said = refused["message"].as_str().unwrap_or_default();
+        assert!(said.contains("tx0 carries the default route"), "{job}: {refused}");
+        client.call("job.forget", json!({ "run": run }));
+    }
+    // What is looked for is what is seen of a job that may.
+    let calls = || std::fs::read_to_string(&log).expect("the calls");
+    let attaching = |calls: &str| -> Vec<String> {
+        let is_one = |line: &&str| ATTACHING.iter().any(|word| line.contains(word));
+        calls.lines().filter(is_one).map(str::to_owned).collect()
+    };
+    assert_eq!(attaching(&calls()), Vec::<String>::new());
+    for job in [
+        json!({ "kind": "measure", "on": free, "duration": "200ms" }),
+        send(json!({ "links": [{ "on": free }], "engine": "packet" })),
+    ] {
+        let run = client.start(job);
+        client.report(&run);
+    }
+    assert_eq!(client.close(), Some(0));
+    let seen = calls();
+    for word in ["BPF_LINK_CREATE", "sll_ifindex"] {
+        assert!(attaching(&seen).iter().any(|line| line.contains(word)), "{word}: {seen}");
+    }
+}
+
+#[test]
+fn a_hostile_client_has_one_error_for_each_line_and_takes_no_more_than_the_limits() {
+    let mut client = Client::here("");
+    let id = |agent: &Value| agent["id"].clone();
+    let deep = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"clock\",\"params\":{}1{}}}",
+        "[".repeat(500_000),
+        "]".repeat(400_000)
+    );
+    let long = "x".repeat(3 << 20);
+    let huge = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"clock\"}}", "9".repeat(1000));
+    let name = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"clock\"}}", "n".repeat(129));
+    for bad in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "\u{1b}[31m",
+        &deep,
+        &long,
+        &huge,
+        &name,
+        "{\"jsonrpc\":\"2.0\",\"id\":1e400,\"method\":\"clock\"}",
+    ] {
+        writeln!(client.to.as_mut().expect("open"), "{bad}").expect("an agent that reads");
+        let answer = client.line();
+        assert!(id(&answer).is_null() && answer["error"]["message"].is_string(), "{answer}");
+    }
+    // The greatest and the least that are numbers at all come back as they are.
+    for number in [json!(u64::MAX), json!(i64::MIN)] {
+        let line = json!({ "jsonrpc": "2.0", "id": number, "method": "clock", "params": { "t1": i64::MIN } });
+        writeln!(client.to.as_mut().expect("open"), "{line}").expect("an agent that reads");
+        assert_eq!(id(&client.line()), number);
+    }
+    // A content that never ends, one that is another than was said, and more of them than are kept.
+    let begin =
+        |bytes: u64, hash: u64| json!({ "name": "x", "bytes": bytes, "sha256": format!("{hash:064x}") });
+    let whole = client.call("content.begin", begin(3, 0))["content"].clone();
+    let chunk = |offset: u64, text: &str| json!({ "content": whole, "offset": offset, "base64": text });
+    client.call("content.chunk", chunk(0, "YWJj"));
+    for (offset, text) in
+        [(3, "YQ=="), (0, "YQ=="), (u64::MAX, "YQ=="), (3, "Y"), (3, &"A".repeat(1_000_000))]
+    {
+        client.refused("content.chunk", chunk(offset, text));
+    }
+    let wrong = client.refused("content.end", json!({ "content": whole }));
+    assert!(wrong["message"].as_str().is_some_and(|said| said.contains("SHA-256")), "{wrong}");
+    client.refused("content.begin", begin(u64::MAX, 1));
+    for number in 0..1024 {
+        client.call("content.begin", begin(10, number));
+    }
+    let full = client.refused("content.begin", begin(10, 1024));
+    assert_eq!(full["data"]["kind"], "limit", "{full}");
+    let looks = client.refused("host", json!({ "interfaces": vec!["lo"; 257] }));
+    assert_eq!(looks["data"]["kind"], "limit", "{looks}");
+    // Jobs by the hundred, all of which want to last.
+    let job =
+        json!({ "kind": "send", "what": "ipv4/udp", "engine": "null", "rate": "1pps", "duration": "1h" });
+    let asked: Vec<u64> = (0..500).map(|_| client.ask("job.start", json!({ "job": job }))).collect();
+    let begun = asked.iter().filter(|id| client.answer(**id).get("result").is_some()).count();
+    assert_eq!(begun, 16);
+    // Who waits for one of them by the hundred is told so.
+    let waits: Vec<u64> = (0..300).map(|_| client.ask("job.wait", json!({ "run": "r1" }))).collect();
+    let refused = client.answer(waits[299]);
+    assert_eq!(refused["error"]["data"]["kind"], "limit", "{refused}");
+    let times = json!({ "job": job, "start_at": u64::MAX });
+    client.call("job.stop", json!({ "run": "r1" }));
+    assert!(client.answer(waits[0]).get("result").is_some());
+    let run = client.call("job.start", times)["run"].clone();
+    client.call("job.abort", json!({ "run": run }));
+    // Half a line, and it is gone: all of its runs end.
+    write!(client.to.as_mut().expect("open"), "{{\"jsonrpc\":").expect("an agent that reads");
+    assert_eq!(client.close(), Some(0));
+}
+
 #[test]
 fn a_client_that_goes_away_or_does_not_read_leaves_nothing_and_holds_nobody_up() {
     let net = Net::new();

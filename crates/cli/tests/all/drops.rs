@@ -131,6 +131,35 @@ fn each_cause() -> Result<(), String> {
 }
 
 #[test]
+fn of_several_cores_drops_are_of_the_streams_that_were_asked_for() {
+    all_seen(|| {
+        let dir = folder();
+        in_a_lab(
+            &dir,
+            r#"
+            $D nft 'add table inet f; add chain inet f c { type filter hook forward priority 0; }; add rule inet f c udp dport 2001 counter drop'
+            run two "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2001)" --count 1000 --cores 2
+            "#,
+        )
+        .ok();
+        is_named(&dir, "two", &["nf_hook_slow", "nft_do_chain"], &["NETFILTER_DROP"])?;
+        let result = result(&dir, "two");
+        // Each core signs its frames with a number of its own; the result knows one stream.
+        let of = |rows: &Value| -> Vec<(u64, u64)> {
+            let rows = rows.as_array().cloned().unwrap_or_default();
+            rows.iter().map(|row| (number(&row["stream"]), number(&row["frames"]))).collect()
+        };
+        let lost = &result["streams"][0];
+        assert_eq!((number(&lost["stream"]), number(&lost["lost_frames"])), (0, FRAMES), "{lost}");
+        let drops = result["result"]["drops"].as_array().expect("drops").iter();
+        let streams: Vec<_> = drops.flat_map(|one| of(&one["streams"])).collect();
+        assert!(streams.iter().all(|(stream, _)| *stream == 0), "{streams:?}");
+        assert_eq!(streams.iter().map(|(_, frames)| frames).sum::<u64>(), FRAMES);
+        Ok(())
+    });
+}
+
+#[test]
 fn queues_and_sockets_that_are_full_lose_exactly_what_is_named() {
     all_seen(each_queue);
 }

@@ -108,6 +108,158 @@ fn each_flow_is_started_paused_resumed_and_stopped_by_itself() {
     served.ends();
 }
 
+/// What is in VLAN 5 of r1 goes to t5 without its tag, and back: this kernel may have no VLAN devices.
+const TAGS: &str = r#"
+import select, socket, struct
+ALL, PACKET, AUXDATA, IGNORE_OUTGOING, RCVBUFFORCE = 3, 263, 8, 23, 33
+def port(name):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL))
+    s.bind((name, ALL))
+    s.setsockopt(PACKET, AUXDATA, 1)
+    s.setsockopt(PACKET, IGNORE_OUTGOING, 1)
+    s.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 16 << 20)
+    return s
+tagged, plain = port("r1"), port("t5")
+print("passing on", flush=True)
+while True:
+    for s in select.select([tagged, plain], [], [])[0]:
+        data, told, *_ = s.recvmsg(65536, 256)
+        if s is plain:
+            tagged.send(data[:12] + bytes([0x81, 0, 0, 5]) + data[12:])
+            continue
+        for level, kind, of in told:
+            status, *_, control, _ = struct.unpack("=IIIHHHH", of[:20])
+            if (level, kind) == (PACKET, AUXDATA) and status & 16 and control & 0xfff == 5:
+                plain.send(data)
+"#;
+
+/// The receiving host is a Linux router: r1 and r2, behind the ports p1 and p2, and v5, which is in VLAN 5 behind p1 for as long as what is
+/// returned runs.
+fn router(net: &Net) -> Running {
+    let there = crate::common::handle(&net.lab.receiver.namespace);
+    for number in [1, 2] {
+        net.run(format!("ip link add p{number} type veth peer name r{number} netns {there}")).ok();
+        net.run(format!("ip link set p{number} addrgenmode none up")).ok();
+    }
+    for line in [
+        "ip link add v5 type veth peer name t5",
+        "ip link set r1 up",
+        "ip link set r2 up",
+        "ip link set t5 addrgenmode none up",
+        "ip link set v5 addrgenmode none up",
+        "ip address add 10.0.1.254/24 dev r1",
+        "ip address add 10.0.2.254/24 dev r2",
+        "ip address add 10.0.3.254/24 dev v5",
+        "ip address add 2001:db8:1::fe/64 dev r1 nodad",
+        "ip address add 2001:db8:2::fe/64 dev r2 nodad",
+        "sysctl -qw net.ipv4.ip_forward=1",
+        "sysctl -qw net.ipv6.conf.all.forwarding=1",
+    ] {
+        net.run_there(line).ok();
+    }
+    let script = net.file("tags.py");
+    std::fs::write(&script, TAGS).expect("written");
+    let mut tags = net.start_there(format!("/usr/bin/python3 {script}"));
+    tags.until_it_prints("passing on");
+    tags
+}
+
+/// The Ethernet address of an interface of the router.
+fn mac_there(net: &Net, name: &str) -> String {
+    let told = net.run_there(format!("ip -j link show {name}")).ok().json();
+    told[0]["address"].as_str().expect("an address").to_owned()
+}
+
+const BEHIND: [&str; 2] = ["p1", "p2"];
+
+#[test]
+fn devices_send_through_a_router_that_finds_them_by_itself() {
+    let served = Served::new("");
+    let net = &served.net;
+    let _tags = router(net);
+    let told = served.driven("devices", BEHIND, "").json();
+    let known = |row: usize| told[row][2].as_str().unwrap_or_default().to_owned();
+    for (row, interface) in [(0, "r1"), (1, "r2"), (2, "v5"), (3, "r1"), (4, "r2")] {
+        assert_eq!(known(row), mac_there(net, interface), "{told}");
+    }
+    // The kernel asked, and was answered: by IPv4 and IPv6, with a tag and without.
+    let neighbours = net.run_there("ip -j neigh show").ok().json();
+    for (address, mac) in [
+        ("10.0.1.1", "02:00:00:00:01:01"),
+        ("10.0.2.1", "02:00:00:00:02:01"),
+        ("10.0.3.1", "02:00:00:00:03:01"),
+        ("2001:db8:2::1", "02:00:00:00:02:01"),
+    ] {
+        let found = neighbours.as_array().into_iter().flatten().find(|row| row["dst"] == address);
+        assert_eq!(found.map(|row| &row["lladdr"]), Some(&mac.into()), "{neighbours}");
+    }
+    served.ends();
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_keeps_a_flow_from_being_sent() {
+    let served = Served::new("");
+    let net = &served.net;
+    let _tags = router(net);
+    let capture = net.file("asked.pcap");
+    let mut tcpdump = net
+        .start_there(format!("tcpdump -Z root -n -U -Q in -i r1 -w {capture} ether src 02:00:00:00:04:01"));
+    tcpdump.until_it_says("listening on");
+    served.driven("silent", BEHIND, &mac_there(net, "r1"));
+    crate::common::eventually("all frames", || crate::common::frames(&capture).len() >= 500);
+    tcpdump.signal("INT");
+    tcpdump.wait().ok();
+    // While it did not answer it was asked, and nothing else left.
+    let rows = tshark_rows(&capture, &["eth.dst", "arp.dst.proto_ipv4", "udp.length"]);
+    let asked = rows.iter().take_while(|row| row[1] == "10.0.1.99").count();
+    assert!(asked >= 3, "{asked}: {rows:?}");
+    assert_eq!(rows.iter().filter(|row| row[0] == mac_there(net, "r1") && row[1].is_empty()).count(), 500);
+    served.ends();
+}
+
+#[test]
+fn devices_answer_a_real_host_while_the_protocols_run_and_leave_nothing_when_killed() {
+    let served = Served::new("");
+    let net = &served.net;
+    let _tags = router(net);
+    served.driven("answering", BEHIND, "");
+    let ping = |words: &str| net.run_there(format!("ping -n -c 3 -i 0.2 -W 2 {words}"));
+    for words in ["10.0.1.1", "-s 1472 10.0.2.1", "10.0.3.1", "2001:db8:1::1", "-s 1400 2001:db8:2::1"] {
+        let said = ping(words).ok().stdout;
+        assert!(said.contains(" 0% packet loss"), "{said}");
+    }
+    // Nobody stands for other addresses, nor for one in another VLAN.
+    ping("10.0.1.2").with(1);
+    let flush = |device: &str| net.run_there(format!("ip neigh flush dev {device}")).ok();
+    let promiscuous = || {
+        let told = net.run("ip -j -d link show p1").ok().json();
+        number(&told[0]["promiscuity"])
+    };
+    assert_eq!(promiscuous(), 1);
+    served.driven("gone", BEHIND, "");
+    flush("r1");
+    ping("10.0.1.1").with(1);
+    assert_eq!(promiscuous(), 0);
+    served.driven("answering", BEHIND, "");
+    ping("10.0.1.1").ok();
+    served.server.signal("KILL");
+    let _ = served.server.wait();
+    assert_eq!(number(&served.net.run("ip -j -d link show p1").ok().json()[0]["promiscuity"]), 0);
+    served.net.run_there("ip neigh flush dev r1").ok();
+    served.net.run_there("ping -n -c 1 -W 1 10.0.1.1").with(1);
+}
+
+#[test]
+fn links_are_set_where_that_is_granted_and_put_back_at_the_end() {
+    let served = Served::new("--yes-disrupt tx0");
+    served.driven("links", PORTS, "");
+    let is_up =
+        |net: &Net| net.run("ip -j link show tx0").ok().json()[0]["flags"].to_string().contains("\"UP\"");
+    assert!(!is_up(&served.net), "the driver left it down");
+    let net = served.ends();
+    assert!(is_up(&net), "the server found it up");
+}
+
 #[test]
 fn what_a_device_drops_is_lost_of_the_flow_whose_it_was() {
     let served = Served::new("");

@@ -150,7 +150,14 @@ def steered():
     transmit("start", ["f1"])
     assert flows()["f1"].frames_tx < before["f1"].frames_tx
     assert flows()["f2"].frames_tx == before["f2"].frames_tx == flows()["f2"].frames_rx
-    transmit("stop")
+    warned = transmit("stop").warnings or []
+    assert not [text for text in warned if "its interface counted" in text], warned
+    # The meters have ended with the flows, what they counted stays, and the interfaces are others' again.
+    told = ports()
+    sent = sum(port.frames_tx for port in told.values())
+    assert sent > 0 and sum(port.frames_rx for port in told.values()) >= sent, told
+    runs = json.load(urllib.request.urlopen(url + "/api/v1/runs"))["runs"]
+    assert not [run for run in runs if run["state"] in ("preparing", "running", "ready", "paused")], runs
     # A setting of nothing ends all.
     api.set_config(api.config())
     assert flows() == {} and ports() == {}
@@ -197,11 +204,17 @@ def wrong():
     bad.flows[1].name = "f1"
     bad.flows[1].packet.rsvp()
     bad.flows[1].rate.percentage = 101
-    bad.devices.device(name="d")
+    device = bad.devices.device(name="d")[-1]
+    ethernet = device.ethernets.ethernet(name="d.eth", mac="02:00:00:00:00:01")[-1]
+    ethernet.connection.port_name = "nowhere"
+    ethernet.ipv4_addresses.ipv4(name="d.ip", address="10.0.0.1", gateway="10.0.0.2")
+    between = bad.flows.flow(name="f3")[-1]
+    between.tx_rx.device.tx_names, between.tx_rx.device.rx_names = ["nobody"], ["d.ip"]
+    between.packet.ethernet().ipv4().udp()
     errors = refused(
         lambda: api.set_config(bad),
         "ports[2].name", "flows[0].tx_rx.port.tx_name", "flows[0].size.fixed", "flows[1].name", "flows[1].packet[3]",
-        "flows[1].rate.percentage", "devices",
+        "flows[1].rate.percentage", "devices[0].ethernets[0].connection.port_name", "flows[2].tx_rx.device.tx_names[0]",
     )
     assert len(errors) >= 7, errors
     refused(lambda: transmit("start", ["nobody"]), "nobody")
@@ -219,7 +232,148 @@ def wrong():
     refused(lambda: api.set_config(tiny), "flows[0]")
     control = api.control_state()
     control.port.link.state, control.port.link.port_names = "down", ["p1"]
-    refused(lambda: api.set_control_state(control), "port.link")
+    refused(lambda: api.set_control_state(control), "port.link", "--yes-disrupt")
 
 
-{"counted": counted, "steered": steered, "lost": lost, "many": many, "wrong": wrong}[case]()
+def protocols(state):
+    control = api.control_state()
+    control.protocol.all.state = state
+    api.set_control_state(control)
+
+
+def neighbours(family, names=()):
+    request = api.states_request()
+    of = getattr(request, family)
+    of.ethernet_names = list(names)
+    return getattr(api.get_states(request), family)
+
+
+def device(config, name, port, mac, addresses, vlan=None):
+    ethernet = config.devices.device(name=name)[-1].ethernets.ethernet(name=f"{name}.eth", mac=mac)[-1]
+    ethernet.connection.port_name = port
+    if vlan:
+        ethernet.vlans.vlan(name=f"{name}.vlan", id=vlan)
+    for address, gateway in addresses:
+        if ":" in address:
+            ethernet.ipv6_addresses.ipv6(name=f"{name}.ipv6", address=address, gateway=gateway)
+        else:
+            ethernet.ipv4_addresses.ipv4(name=f"{name}.ipv4", address=address, gateway=gateway)
+    return ethernet
+
+
+def between(config, name, tx, rx, headers, packets=1000, pps=4000):
+    flow = config.flows.flow(name=name)[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = tx, rx
+    getattr(flow.packet, headers[0])()
+    for header in headers[1:]:
+        getattr(flow.packet, header)()
+    flow.size.fixed, flow.rate.pps = 128, pps
+    flow.duration.fixed_packets.packets = packets
+    flow.metrics.enable = flow.metrics.loss = flow.metrics.latency.enable = True
+    return flow
+
+
+def routed():
+    config = api.config()
+    for name, location in (("p1", first), ("p2", second)):
+        config.ports.port(name=name, location=location)
+    device(config, "d1", "p1", "02:00:00:00:01:01", [("10.0.1.1", "10.0.1.254"), ("2001:db8:1::1", "2001:db8:1::fe")])
+    device(config, "d2", "p2", "02:00:00:00:02:01", [("10.0.2.1", "10.0.2.254"), ("2001:db8:2::1", "2001:db8:2::fe")])
+    device(config, "d3", "p1", "02:00:00:00:03:01", [("10.0.3.1", "10.0.3.254")], vlan=5)
+    return config
+
+
+def devices():
+    """Through a router that knows nothing of them: it asks where they are, and they ask where it is."""
+    config = routed()
+    between(config, "v4", ["d1"], ["d2"], ["ethernet", "ipv4", "udp"], 1000)
+    between(config, "v6", ["d1.ipv6"], ["d2.eth"], ["ethernet", "ipv6", "udp"], 1500)
+    between(config, "tagged", ["d3"], ["d2"], ["ethernet", "vlan", "ipv4", "udp"], 2000)
+    between(config, "mesh", ["d2"], ["d1", "d3"], ["ethernet", "ipv4", "udp"], 3000)
+    assert not api.set_config(config).warnings
+    assert not list(neighbours("ipv4_neighbors"))
+    refused(lambda: transmit("start"), "start the protocols first", "`d1.ipv4`", "`d3.ipv4`", "`d1.ipv6`")
+    protocols("start")
+    # Flows wait for those who were asked a moment ago.
+    transmit("start")
+    eventually("the end", stopped)
+    told = flows()
+    for name, packets in (("v4", 1000), ("v6", 1500), ("tagged", 2000), ("mesh", 3000)):
+        flow = told[name]
+        assert (flow.frames_tx, flow.frames_rx, flow.loss) == (packets, packets, 0), str(flow)
+        assert flow.latency.minimum_ns > 0, str(flow)
+    rows = [[of.ethernet_name, of.ipv4_address, of.link_layer_address] for of in neighbours("ipv4_neighbors")]
+    rows += [[of.ethernet_name, of.ipv6_address, of.link_layer_address] for of in neighbours("ipv6_neighbors")]
+    assert [row[0] for row in rows] == ["d1.eth", "d2.eth", "d3.eth", "d1.eth", "d2.eth"], rows
+    assert [of.ethernet_name for of in neighbours("ipv4_neighbors", ["d3.eth"])] == ["d3.eth"]
+    refused(lambda: neighbours("ipv4_neighbors", ["nobody"]), "nobody")
+    print(json.dumps(rows))
+
+
+def silent():
+    """A gateway that nobody has: nothing is sent, until its address is given."""
+    config = routed()
+    lost = device(config, "d4", "p1", "02:00:00:00:04:01", [("10.0.1.4", "10.0.1.99")])
+    between(config, "f1", ["d4"], ["d2"], ["ethernet", "ipv4", "udp"], 500)
+    api.set_config(config)
+    protocols("start")
+    refused(lambda: transmit("start"), "`f1`", "10.0.1.99", "does not answer")
+    assert flows()["f1"].frames_tx == 0
+    row = neighbours("ipv4_neighbors", ["d4.eth"])[0]
+    assert row.ipv4_address == "10.0.1.99" and not row.link_layer_address, str(row)
+    lost.ipv4_addresses[0].gateway_mac.value = sys.argv[5]
+    api.set_config(config)
+    # What is given needs nobody to answer, and no protocols.
+    transmit("start")
+    eventually("the end", stopped)
+    told = flows()["f1"]
+    # The router learned where d2 is when that one asked for it.
+    assert (told.frames_tx, told.frames_rx) == (500, 500), str(told)
+
+
+def answering():
+    api.set_config(routed())
+    protocols("start")
+    eventually("the gateways", lambda: all(of.link_layer_address for of in neighbours("ipv4_neighbors")))
+
+
+def gone():
+    protocols("stop")
+    assert not list(neighbours("ipv4_neighbors"))
+
+
+def links():
+    """Down, up, and put back by a new configuration."""
+    import subprocess
+
+    def up():
+        return "UP" in json.loads(subprocess.check_output(["ip", "-j", "link", "show", first]))[0]["flags"]
+
+    def set_link(state, names):
+        control = api.control_state()
+        control.port.link.state, control.port.link.port_names = state, names
+        api.set_control_state(control)
+
+    one = config([("p1", "p2")])
+    one.flows[0].duration.fixed_packets.packets = 800
+    api.set_config(one)
+    set_link("down", ["p1"])
+    assert not up()
+    told = ports()
+    assert (told["p1"].link, told["p2"].link) == ("down", "down"), told
+    set_link("up", ["p1"])
+    assert up()
+    eventually("both are up", lambda: all(port.link == "up" for port in ports().values()))
+    transmit("start")
+    eventually("the end", stopped)
+    told = flows()["f1"]
+    assert (told.frames_tx, told.frames_rx) == (800, 800), str(told)
+    refused(lambda: set_link("down", ["p2", "nobody"]), "nobody")
+    set_link("down", ["p1"])
+    api.set_config(one)
+    assert up(), "a new configuration finds the links as they were"
+    set_link("down", ["p1"])
+
+
+CASES = [counted, steered, lost, many, wrong, devices, silent, answering, gone, links]
+{of.__name__: of for of in CASES}[case]()

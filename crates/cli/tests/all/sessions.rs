@@ -34,7 +34,8 @@ fn count(report: &Value, name: &str) -> u64 {
 fn adds_up(report: &Value) {
     let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(report, name));
     assert_eq!(opened, finished + failed, "{}", sessions(report));
-    let kinds = ["reset", "timed_out", "unanswered", "abandoned"].map(|name| count(report, name));
+    let kinds = ["reset", "timed_out", "unanswered", "abandoned", "closed_early", "refused"];
+    let kinds = kinds.map(|name| count(report, name));
     assert_eq!(failed, kinds.iter().sum::<u64>(), "{}", sessions(report));
     let sent_again =
         ["syns", "requests", "acks", "fins"].map(|name| count(report, &format!("retransmitted_{name}")));
@@ -121,6 +122,98 @@ fn nginx_answers_every_request_with_every_byte() {
     }
 }
 
+/// Lines of nginx's log about whole answers to the clients.
+fn logged(net: &Net) -> usize {
+    let log = std::fs::read_to_string(net.file("access.log")).expect("a log");
+    log.lines().filter(|line| line.contains("198.18.0.1") && line.contains("\" 200 ")).count()
+}
+
+#[test]
+fn several_requests_of_a_connection_are_each_answered_and_the_client_closes() {
+    let net = hosts();
+    let _nginx = nginx(&net, "198.18.0.2", 100);
+    for (round, how) in ["--close fin", "--close rst", "--think 20ms"].iter().enumerate() {
+        let line = format!(
+            "netdyno sessions --on tx0 --to 198.18.0.2 --path /page.txt --count 100 --requests 5 --in-flight 20 --rto 2s {how} --json"
+        );
+        let report = net.run(line).ok().json();
+        adds_up(&report);
+        assert_eq!([count(&report, "finished"), count(&report, "opened")], [100, 100], "{how}");
+        for name in ["requests", "answers", "status_2xx"] {
+            assert_eq!(count(&report, name), 500, "{how}: {name}");
+        }
+        // nginx may write its line behind the answer.
+        eventually("nginx has written all", || logged(&net) >= 500 * (round + 1));
+        assert_eq!(logged(&net), 500 * (round + 1), "{how}");
+    }
+}
+
+/// Connections to port 80 that are established at the far host, as its kernel says.
+fn established(net: &Net) -> usize {
+    net.run_there("ss -Htn state established sport = :80").ok().stdout.lines().count()
+}
+
+#[test]
+fn held_connections_stay_open_until_they_are_used_again_or_closed() {
+    let net = hosts();
+    let _nginx = nginx(&net, "198.18.0.2", 100);
+    let to = "netdyno sessions --on tx0 --to 198.18.0.2 --path /page.txt --rto 2s --json --connections 300";
+    let held = net.start(to);
+    eventually("all are established at the server", || established(&net) == 300);
+    held.signal("INT");
+    let report = held.wait().ok().json();
+    adds_up(&report);
+    assert_eq!(
+        [count(&report, "finished"), count(&report, "requests"), count(&report, "open")],
+        [300, 300, 0]
+    );
+    assert_eq!(number(&sessions(&report)["held"]["held"]), 300);
+    eventually("none is left at the server", || established(&net) == 0);
+
+    let report = net.run(format!("{to} --hold 100ms --use-again")).ok().json();
+    adds_up(&report);
+    let held = &sessions(&report)["held"];
+    for name in ["asked", "held", "used_again", "answered_again"] {
+        assert_eq!(number(&held[name]), 300, "{held}");
+    }
+    assert_eq!(
+        [count(&report, "finished"), count(&report, "requests"), count(&report, "answers")],
+        [300, 600, 600]
+    );
+}
+
+#[test]
+fn what_is_no_success_is_told_by_its_kind() {
+    let net = hosts();
+    let nginx = nginx(&net, "198.18.0.2", 100);
+    let to = "netdyno sessions --on tx0 --to 198.18.0.2 --rto 2s --json";
+    // A page that is not there: the connection is as it should be, and the answer is not.
+    let report = net.run(format!("{to} --path /missing --count 50")).with(1).json();
+    adds_up(&report);
+    assert_eq!(
+        [count(&report, "finished"), count(&report, "status_4xx"), count(&report, "status_2xx")],
+        [50, 50, 0]
+    );
+    assert!(
+        reasons(&report).iter().any(|reason| reason.contains("50 had status 4xx")),
+        "{:?}",
+        reasons(&report)
+    );
+    // A server whose segments are shorter than the request.
+    net.run_there("ip route replace 198.18.0.0/24 dev rx0 src 198.18.0.2 advmss 300").ok();
+    let report = net.run(format!("{to} --path /page.txt --request-size 600 --count 50")).with(1).json();
+    adds_up(&report);
+    assert_eq!([count(&report, "refused"), count(&report, "requests")], [50, 0]);
+    nginx.signal("INT");
+    nginx.wait();
+    // A server that closes what was to be held.
+    let server = serving(&net, "");
+    let report = net.run(format!("{to} --connections 50 --hold 100ms")).with(1).json();
+    adds_up(&report);
+    assert_eq!([count(&report, "closed_early"), count(&report, "finished")], [50, 0]);
+    interrupted(server);
+}
+
 #[test]
 fn curl_gets_the_whole_answer_of_the_server_without_state() {
     let net = hosts();
@@ -166,6 +259,9 @@ fn what_cannot_be_is_refused_before_anything_leaves() {
     refused("--on tx0 --to 198.18.0.2:80 --clients 198.18.0.0/24", &["--clients", "server's address"]);
     refused("--on tx0 --to [2001:db8::2]:80", &["--to", "IPv4"]);
     refused("--on tx0 --to 198.18.0.2:80 --in-flight 90000", &["--in-flight", "tuples"]);
+    refused("--on tx0 --to 198.18.0.2:80 --connections 90000", &["--connections", "tuples"]);
+    refused("--on tx0 --to 198.18.0.2:80 --hold 1s --count 1", &["--hold", "--connections"]);
+    refused("--on tx0 --to 198.18.0.2:80 --requests 2 --close server --count 1", &["--close", "fin or rst"]);
     refused("--on nothing --to 198.18.0.2:80", &["nothing"]);
 }
 

@@ -100,6 +100,26 @@ fn damaged_results_are_named_and_old_ones_pruned() {
 }
 
 #[test]
+fn a_newest_run_that_was_not_done_fails_a_check() {
+    let dir = folder();
+    let folder = results(&dir, 12, |n, result| {
+        if n == 11 {
+            result["result"]["verdict"] = json!({"outcome": "failed", "reasons": ["no carrier at tx0"]});
+        }
+    });
+    run(format!("netdyno trend {folder}")).ok();
+    let told = run(format!("netdyno trend {folder} --check")).with(1);
+    let said = unfolded(&told.stdout);
+    for words in ["NOT DONE: send ipv4/udp", "the newest run was not done in run-11", "no carrier at tx0"] {
+        assert!(said.contains(words), "no `{words}`: {}", told.stdout);
+    }
+    let json = run(format!("netdyno trend {folder} --check --json")).with(1).json();
+    assert_eq!((&json["not_done"][0]["path"], &json["not_done"][0]["runs"]), (&json!("run-11"), &json!(1)));
+    std::fs::remove_dir_all(format!("{folder}/run-11")).expect("removed");
+    run(format!("netdyno trend {folder} --check")).ok();
+}
+
+#[test]
 fn what_is_no_folder_of_results_is_one_clear_error() {
     let dir = folder();
     let empty = dir.path().display();

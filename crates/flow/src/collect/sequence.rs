@@ -453,6 +453,8 @@ struct Numbers {
     /// Of before the last restart, and for how many messages more it is kept.
     before: Option<Box<Epoch>>,
     stragglers: u32,
+    /// The uptime of now when one of them came, or at the restart.
+    heard_ms: Option<u32>,
     row: Option<Box<Row>>,
     tally: Tally,
     /// The latest message was one.
@@ -483,6 +485,14 @@ impl Numbers {
             return Verdict::First;
         };
         let (age, place) = (now.age(span.stamp), now.place(span));
+        // Where uptimes are all there is, one life comes to the numbers and the uptime at which the other ended: by then nothing of that
+        // one is still on its way.
+        let since = now.stamp.uptime_ms.zip(self.heard_ms);
+        let since = since.map(|(now, heard)| now.wrapping_sub(heard).cast_signed());
+        let is_over = since.is_some_and(|since| since > UPTIME_ALONE_BACK_MS.cast_signed());
+        if now.stamp.exported_s.is_none() && is_over {
+            self.before = None;
+        }
         if age != Age::Same && self.before.as_ref().is_some_and(|before| before.age(span.stamp) == Age::Same)
         {
             return self.straggler(span);
@@ -532,6 +542,7 @@ impl Numbers {
     fn straggler(&mut self, span: &Span) -> Verdict {
         let Some(before) = &mut self.before else { return Verdict::Late };
         self.stragglers = STRAGGLERS;
+        self.heard_ms = self.now.as_ref().and_then(|now| now.stamp.uptime_ms);
         let verdict = match before.place(span) {
             Place::Seen if span.count > 0 || span.unread != 0 => Verdict::Duplicate,
             Place::Far => Verdict::Late,
@@ -588,6 +599,7 @@ impl Numbers {
         }
         let Some(row) = self.row.take_if(|row| row.messages >= ROW) else { return false };
         self.tally = self.tally.minus(row.taken_for).plus(row.tally);
+        self.heard_ms = row.epoch.stamp.uptime_ms;
         self.before = self.now.replace(row.epoch).map(Box::new);
         self.stragglers = STRAGGLERS;
         true
@@ -596,6 +608,7 @@ impl Numbers {
     fn anew(&mut self, span: &Span) -> Verdict {
         self.before = self.now.replace(Epoch::begin(span)).map(Box::new);
         self.stragglers = STRAGGLERS;
+        self.heard_ms = span.stamp.uptime_ms;
         self.row = None;
         Verdict::Anew
     }

@@ -351,7 +351,7 @@ fn cloned(page: &mut Page, moment: &Snapshot) {
         ("netdyno_clone_copied_sessions", "Sessions copied.", c.copied_sessions),
         ("netdyno_clone_cut_sessions", "Copied sessions that ended with a gap.", c.cut_sessions),
         ("netdyno_clone_connected", "Connections to the target.", c.connected),
-        ("netdyno_clone_unconnected", "Connections to the target that did not come about.", c.unconnected),
+        ("netdyno_clone_unconnected", "Connections to the target that were not established.", c.unconnected),
         ("netdyno_clone_due_bytes", "Bytes to be said to the target.", c.due_bytes),
         ("netdyno_clone_sent_bytes", "Bytes said to the target.", c.sent_bytes),
         ("netdyno_clone_compared_answers", "Answers of both servers compared.", c.compared),

@@ -117,8 +117,7 @@ fn carry_out(
     let sends = Job {
         count: pace.count,
         duration: pace.duration,
-        catch_up: pace.catching_up(place.as_slice()),
-        spin: pace.spin,
+        pacing: pace.pacing(place.as_slice()),
         stamps: shared::stamps(metering.how.clock, &session.among),
         ..Job::of(source)
     };

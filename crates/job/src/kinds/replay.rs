@@ -489,8 +489,7 @@ pub fn replay(
         source,
         count: total,
         duration: settings.pace.duration,
-        catch_up: settings.pace.catching_up(&tx),
-        spin: settings.pace.spin,
+        pacing: settings.pace.pacing(&tx),
         stamps: shared::stamps(settings.metering.how.clock, &session.among),
     };
     if let Some(path) = &settings.write {

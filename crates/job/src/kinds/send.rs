@@ -127,8 +127,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
     let job = Job {
         count,
         duration,
-        catch_up: pace.catching_up(&tx),
-        spin: pace.spin,
+        pacing: pace.pacing(&tx),
         stamps: shared::stamps(args.meter.clock, &session.among),
         ..Job::program(program)
     };

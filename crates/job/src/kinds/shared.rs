@@ -6,7 +6,7 @@ use crate::place::Place;
 use crate::session::Among;
 use crate::sides::Sides;
 use anyhow::{Context as _, Result, bail};
-use engine::{CatchUp, Priority};
+use engine::{CatchUp, Pacing, Priority};
 use report::RequestedRate;
 use spec::{Clock, Cores, Engine, How, Side, Timestamps};
 use std::sync::Arc;
@@ -39,14 +39,15 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How to catch up on the way by `places`.
-    pub fn catching_up(&self, places: &[Place]) -> CatchUp {
-        match self.catch_up {
+    /// How frames are kept to their times on the way by `places`.
+    pub fn pacing(&self, places: &[Place]) -> Pacing {
+        let catch_up = match self.catch_up {
             Some(times) if times <= NOTHING => CatchUp::Never,
             Some(times) => CatchUp::Times(times),
             // Of several the slowest.
             None => CatchUp::by_link(places.iter().filter_map(speed).min()),
-        }
+        };
+        Pacing { catch_up, spin: self.spin }
     }
 
     /// Of senders whose frames have times, or have none. Those that send as fast as it goes need all of their CPU always, and

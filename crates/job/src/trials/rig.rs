@@ -411,7 +411,8 @@ impl Rig {
         (stop, together): (Arc<AtomicBool>, Option<Member>),
     ) -> Setup {
         let longest = program.longest() as usize;
-        let job = Job { count, duration, catch_up: engine::CatchUp::Never, ..Job::program(program) };
+        let pacing = engine::Pacing { catch_up: engine::CatchUp::Never, spin: false };
+        let job = Job { count, duration, pacing, ..Job::program(program) };
         Setup {
             distrusted: self.distrusted.clone(),
             best_effort: true,
@@ -562,7 +563,7 @@ impl Rig {
         if let [report] = &mut reports[..]
             && report.result.loss.is_some_and(|loss| loss.frames > 0)
         {
-            rig.tracing.put(report, &dropped_before);
+            rig.tracing.put(report, dropped_before.as_ref());
         }
         let events: Vec<_> =
             reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();

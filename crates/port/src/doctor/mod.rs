@@ -17,14 +17,14 @@ mod probe;
 mod stamps;
 mod text;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::interface::InterfaceError;
 
 pub use outlook::Outlook;
 
 /// How a finding bears on the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// As it should be.
@@ -35,6 +35,11 @@ pub enum State {
     Bad,
     /// Could not be seen.
     Unknown,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 4] = [State::Good, State::Note, State::Bad, State::Unknown];
 }
 
 /// What a finding is about; findings are grouped by it.

@@ -4,7 +4,7 @@
 //! Neighbour Solicitation (RFC 4861), from a packet socket, so that it also works on interfaces without an address.
 //! Everything happens in the network namespace of the calling thread. Nothing is written into the kernel's tables.
 
-mod message;
+pub mod message;
 mod socket;
 
 use crate::interface::{Interface, InterfaceError};
@@ -137,7 +137,7 @@ pub fn neighbour(interface: &str, address: IpAddr, source: Option<IpAddr>) -> Re
         return Ok(mac);
     }
     let sources = sources(hop, [source, way.source]);
-    match ask(link.index, own, hop, &sources) {
+    match ask(link.index, own, hop, &sources, TRIES) {
         Ok(Some(mac)) => Ok(mac),
         // What was true a while ago is more likely than nothing.
         Ok(None) => known.map(|(mac, _)| mac).ok_or_else(|| ResolveError::NoAnswer {
@@ -150,6 +150,26 @@ pub fn neighbour(interface: &str, address: IpAddr, source: Option<IpAddr>) -> Re
         }
         Err(source) => Err(ResolveError::Io { interface: interface.to_owned(), address, source }),
     }
+}
+
+/// Who has this address on the link of `interface`, if somebody answers a probe for it (RFC 5227, section 2.1.1) within a second: before
+/// it is answered for from here. Neither a route nor what the kernel remembers is looked at.
+///
+/// # Errors
+/// That the interface is not there or is no Ethernet, or that it cannot be asked.
+pub fn holder(interface: &str, address: IpAddr) -> Result<Option<Mac>, ResolveError> {
+    let link = Interface::by_name(interface)?;
+    let Some(own) = link.mac else {
+        return Err(ResolveError::NotEthernet { interface: interface.to_owned(), address });
+    };
+    let nobody = sources(address, [None, None]);
+    let once = nobody.get(..1).unwrap_or_default();
+    ask(link.index, own, address, once, 1).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ResolveError::Permission { interface: interface.to_owned(), address }
+        }
+        _ => ResolveError::Io { interface: interface.to_owned(), address, source },
+    })
 }
 
 /// The address that this host sends from by `interface` to `address`, if it has one for that.
@@ -293,10 +313,10 @@ fn sources(hop: IpAddr, candidates: [Option<IpAddr>; 2]) -> Vec<IpAddr> {
 }
 
 /// Asks the link itself.
-fn ask(index: u32, own: Mac, hop: IpAddr, sources: &[IpAddr]) -> io::Result<Option<Mac>> {
+fn ask(index: u32, own: Mac, hop: IpAddr, sources: &[IpAddr], tries: usize) -> io::Result<Option<Mac>> {
     let link = Link::open(index, hop.is_ipv4())?;
     let mut buffer = [0u8; 2048];
-    for attempt in 0..TRIES {
+    for attempt in 0..tries {
         let Some(source) = sources.get(attempt).or(sources.last()) else { break };
         let Some(question) = message::question(own, *source, hop) else { break };
         link.send(&question)?;

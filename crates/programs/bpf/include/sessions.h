@@ -8,14 +8,22 @@
 /* Time stamps in slots are nanoseconds without their last so many bits: 32 of them last for nine minutes. */
 #define TICK_BITS 7
 
-/* The states of a connection, as RFC 9293 has them for a client whose peer closes first; from FINISHED on it is over. */
+/* The states of a connection, as RFC 9293 has them for a client; from FINISHED on it is over. */
 enum session_state {
 	SESSION_FREE,
 	SESSION_SYN_SENT,
-	/* The request was sent and not acknowledged. */
+	/* A request was sent and not acknowledged. */
 	SESSION_REQUESTED,
 	/* It was acknowledged. */
 	SESSION_WAITING,
+	/* A part of its answer came. */
+	SESSION_RECEIVING,
+	/* All that was asked is answered: it is held open, or thinks before it asks again. */
+	SESSION_HELD,
+	/* Our FIN was sent and not acknowledged. */
+	SESSION_FIN_WAIT_1,
+	/* It was acknowledged. */
+	SESSION_FIN_WAIT_2,
 	/* The peer has closed, and our FIN was sent. */
 	SESSION_LAST_ACK,
 	SESSION_FINISHED,
@@ -23,25 +31,41 @@ enum session_state {
 	SESSION_TIMED_OUT,
 	/* Ended by us before its time. */
 	SESSION_ABANDONED,
-	/* The peer closed without an answer. */
+	/* The peer closed before the answer at hand was whole. */
 	SESSION_UNANSWERED,
+	/* The peer closed after a whole answer, though more was to be asked or the connection was to be held. */
+	SESSION_CLOSED_EARLY,
+	/* The peer takes no segment that is as long as a request. */
+	SESSION_REFUSED,
 };
 
 /* A connection. Its tuple is a function of its slot's number. */
 struct session_slot {
-	/* State in the lowest 8 bits, retransmissions since the last progress in the next, our initial sequence number in the highest 32. */
+	/* See WORD_*; our initial sequence number in the highest 32 bits. */
 	__u64 word;
 	__u32 next;	/* the sequence number that the peer's next byte has */
-	__u32 received; /* bytes of the answer */
-	__u32 opened;	/* when, in ticks */
+	__u32 left;	/* bytes of the answer at hand that are still to come */
+	__u32 since;	/* when what it does began, in ticks: it was opened, asked again, or closed */
 	__u32 began;	/* when its SYN, then its request was sent */
-	__u32 deadline; /* when what was sent last is sent again */
-	__u32 sent;	/* of the request's bytes; 0 before it */
+	__u32 deadline; /* when what was sent last is sent again, or who thinks asks again */
+	__u32 sent;	/* bytes of all requests */
 };
 
+/* Of an answer whose length its head does not tell. */
+#define TO_THE_END 0xffffffff
+
 #define WORD_STATE 0xff
+/* Retransmissions since the last progress. */
 #define WORD_TRIES_SHIFT 8
 #define WORD_TRIES (0xff << WORD_TRIES_SHIFT)
+/* The first digit of the status of the answer at hand; 0: it is no HTTP. */
+#define WORD_CLASS_SHIFT 16
+#define WORD_CLASS (0x7 << WORD_CLASS_SHIFT)
+/* All was answered before the peer closed; or only what had been asked. */
+#define WORD_COMPLETE (1 << 19)
+#define WORD_EARLY (1 << 20)
+/* It was asked once more since all were to be used again. */
+#define WORD_USED_AGAIN (1 << 21)
 #define WORD_INITIAL_SHIFT 32
 
 /* What user space tells the program that sends, and what that keeps. One thread at a time runs it. */
@@ -49,7 +73,19 @@ struct session_slot {
 #define LISTED 4096
 
 /* What is to be done with a slot. */
-enum session_task { TASK_AGAIN, TASK_TIME_OUT, TASK_ABANDON };
+enum session_task {
+	TASK_AGAIN,
+	TASK_TIME_OUT,
+	TASK_ABANDON,
+	/* Of one that is held: ask again. */
+	TASK_ASK,
+	/* The same, when all are used again. */
+	TASK_USE_AGAIN,
+	TASK_CLOSE,
+};
+
+/* Who closes, once all is answered. */
+enum session_close { CLOSE_SERVER, CLOSE_FIN, CLOSE_RST };
 
 struct session_control {
 	__u64 limit;	 /* so many are opened in all */
@@ -71,7 +107,8 @@ struct session_control {
 	/* Written on every CPU. */
 	__u64 ended;
 	__u64 deferred_end;
-	__u64 apart_too[6];
+	__u64 held; /* connections in that state */
+	__u64 apart_too[5];
 	__u64 listed[LISTED];	  /* slot, and the task above 32 bits */
 	__u64 deferred[DEFERRED]; /* slot + 1 of a request that had no room in the frame that arrived */
 };
@@ -85,6 +122,13 @@ struct session_counts {
 	__u64 timed_out;
 	__u64 abandoned;
 	__u64 unanswered;
+	__u64 closed_early;
+	__u64 refused;
+	__u64 asked;
+	__u64 used_again;
+	__u64 used_again_answered;
+	__u64 classes[6]; /* whole answers by the first digit of their status; the first: no HTTP */
+	__u64 unframed;
 	__u64 retransmitted_syns;
 	__u64 retransmitted_requests;
 	__u64 retransmitted_acks;
@@ -95,6 +139,7 @@ struct session_counts {
 	__u64 malformed;
 	__u64 resets_sent;
 	__u64 deferred;
+	__u64 undeferred;
 	__u64 no_room;
 	__u64 arp_replies;
 	__u64 answer_bytes;

@@ -71,6 +71,7 @@ struct arrived {
 	__u32 sequence;
 	__u32 acknowledged;
 	__u32 payload; /* bytes */
+	__u32 at;      /* where it begins in the frame */
 	__u32 frame;   /* bytes, layer 2 */
 	__u8 flags;
 };
@@ -81,6 +82,42 @@ struct payload {
 	__u32 length;
 	__u32 sum;
 };
+
+/* RFC 9293, section 3.7.1: what is sent to a peer that says nothing of it. */
+#define TCP_LEAST_MSS 536
+#define TCP_OPTIONS_MOST 40
+
+/* The longest segment that the peer of this SYN takes. */
+static __always_inline __u32 peer_mss(struct xdp_md *ctx, const struct arrived *in)
+{
+	__u8 options[72] = {};
+	__u32 length = in->at - TCP_HEADERS, at = 0;
+
+	if (length < 1 || length > TCP_OPTIONS_MOST)
+		return TCP_LEAST_MSS;
+	/* For the verifier, which loses one of the two bounds where the compiler makes them one. */
+	length--;
+	OPAQUE(length);
+	length = (length & 63) + 1;
+	if (bpf_xdp_load_bytes(ctx, TCP_HEADERS, options, length))
+		return TCP_LEAST_MSS;
+	for (int i = 0; i < TCP_OPTIONS_MOST && at + 3 < length; i++) {
+		OPAQUE(at);
+		at &= 63;
+		if (options[at] == 0)
+			break;
+		if (options[at] == 1) {
+			at++;
+			continue;
+		}
+		if (options[at] == 2 && options[at + 1] == 4)
+			return options[at + 2] << 8 | options[at + 3];
+		if (options[at + 1] < 2)
+			break;
+		at += options[at + 1];
+	}
+	return TCP_LEAST_MSS;
+}
 
 enum reading { NOT_TCP, MALFORMED, TCP };
 
@@ -118,6 +155,7 @@ static __always_inline enum reading read_segment(struct xdp_md *ctx, struct arri
 	if (header < sizeof(*tcp) || length < sizeof(*ip) + header || length + sizeof(*ether) > in->frame)
 		return MALFORMED;
 	in->payload = length - sizeof(*ip) - header;
+	in->at = sizeof(*ether) + sizeof(*ip) + header;
 	return TCP;
 }
 

@@ -1,7 +1,6 @@
 //! What time stamps are made of: how far UTC and TAI are ahead of CLOCK_MONOTONIC, and how far that may be off.
 
-use clocks::{Ahead, Clock, ahead, now};
-use meter::clock::ClockState;
+use clocks::{Ahead, Clock, ClockState, ahead, now};
 
 /// In an error estimate: the clock is synchronised (RFC 4656 section 4.1.2).
 pub const SYNCHRONISED: u16 = 0x8000;

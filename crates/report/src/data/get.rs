@@ -152,9 +152,11 @@ impl std::str::FromStr for Wanted {
 pub fn lines(report: &Report, wanted: &[Wanted]) -> Result<String, Missing> {
     let all = figure::of(report);
     let streams = sections::streams::figures(report);
+    let trials = sections::search::of_one_trial(report);
     let mut out = String::new();
     for Wanted { key, name } in wanted {
-        let of_key: Vec<_> = all.iter().filter(|measured| measured.figure.key == key).collect();
+        let of_key: Vec<_> =
+            all.iter().chain(&trials).filter(|measured| measured.figure.key == key).collect();
         let labels = || of_key.iter().map(|measured| printable(&measured.label()));
         let of_streams: Vec<_> = streams.iter().filter(|(_, measured)| measured.figure.key == key).collect();
         if of_key.is_empty() && (name.is_none() || of_streams.is_empty()) {

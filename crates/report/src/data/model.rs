@@ -44,11 +44,12 @@ pub use crate::data::sections::received::{Loss, Rx, RxInterface};
 pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
-pub use crate::data::sections::sessions::{Sessions, SessionsServed};
+pub use crate::data::sections::sessions::{HeldSessions, Sessions, SessionsServed};
 pub use crate::data::sections::stamp::{Stamp, StampClocks, StampError, StampStrangers};
 pub use crate::data::sections::streams::Stream;
 pub use crate::data::sections::totals::{L1_OVERHEAD_BYTES, Totals};
 pub use crate::data::sections::verdict::Verdict;
+pub use crate::data::sections::xdp::{XdpProgram, XdpVerdict};
 
 /// The value of [`Report::schema`].
 pub const SCHEMA: &str = "netdyno.report/2";
@@ -224,6 +225,9 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
+    /// Parts of a stream that have numbers of their own in signatures, one for each core that sends it; 0: not known. Not in files.
+    #[serde(skip)]
+    pub parts_of_a_stream: u32,
     /// What this host's kernel dropped meanwhile, where and why: frames of this test and of others, and in a lab those without a
     /// signature, too (`--trace-drops`). The most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -231,6 +235,9 @@ pub struct Achieved {
     /// What that comes to; left out where drops were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops_traced: Option<DropsTraced>,
+    /// What the XDP program said that is the lab's device (`netdyno lab --dut-xdp`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp: Option<XdpProgram>,
     /// Times without a link while the run lasted, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_events: Vec<LinkEvent>,

@@ -217,6 +217,8 @@ pub enum Code {
     MeterMissed,
     /// What the kernel drops could not be traced.
     DropsNotTraced,
+    /// What the XDP program said that is the lab's device could not be counted.
+    XdpNotCounted,
     /// Frames that were to be captured were not.
     FramesNotCaptured,
     /// There are more streams than can be distinguished.
@@ -289,7 +291,7 @@ pub enum Code {
     // Of clones.
     /// Sessions were not copied, or not to their end.
     SessionsNotCopied,
-    /// Connections to the target did not come about.
+    /// Connections to the target were not established.
     TargetUnreachable,
     /// Bytes that were to be said to the target were not.
     BytesUnsent,

@@ -18,3 +18,4 @@ pub(crate) mod sections;
 pub(crate) mod table;
 mod tabular;
 pub mod text;
+pub mod xdp;

@@ -157,6 +157,8 @@ pub fn lossy_replay() -> Report {
         stamp: None,
         sessions: None,
         sessions_served: None,
+        xdp: None,
+        parts_of_a_stream: 0,
         endpoint_search: None,
         served: None,
         passages: Vec::new(),

@@ -39,9 +39,7 @@ fn no_module_of_the_data_uses_one_of_the_renderings() {
         for (number, line) in fs::read_to_string(&file).expect("a source").lines().enumerate() {
             let (names, up) = named(line);
             let place = format!("{}:{}: {line}", inside.display(), number + 1);
-            // Results of version 1 are made into those of today before they are read.
-            let own = |name: &&str| ["data", "version1"].contains(name);
-            assert!(names.iter().all(own), "{place}");
+            assert!(names.iter().all(|name| *name == "data"), "{place}");
             assert!(up <= depth, "{place}");
             uses += names.len();
         }

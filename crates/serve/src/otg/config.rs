@@ -1,5 +1,6 @@
 //! A configuration: ports and flows as they are sent. What cannot be done is refused by its path, all of it at once.
 
+use super::devices::{self, Devices, Ends, Fill};
 use super::frames;
 use super::read::{At, Findings};
 use scenario::{Context, Sign};
@@ -53,8 +54,10 @@ pub(crate) struct Flow {
     /// Places of ports.
     pub tx: usize,
     pub rx: Vec<usize>,
-    /// A stream of a scenario.
+    /// A stream of a scenario. Between devices whose gateways are not known yet it stands for one of the same length.
     pub stream: Value,
+    /// Which devices it is between, and its frame with a place for the gateways' addresses.
+    pub between: Option<(Ends, String)>,
     pub metrics: Metrics,
     /// Frames per second, all together.
     pub pps: f64,
@@ -68,6 +71,7 @@ pub(crate) struct Flow {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     pub ports: Vec<Port>,
+    pub devices: Devices,
     pub flows: Vec<Flow>,
     /// Flows that are one run: those of a port together, or each alone where they are few.
     pub gangs: Vec<Vec<usize>>,
@@ -99,7 +103,6 @@ impl Config {
         ]);
         at.not(&[
             ("lags", NOT_HERE),
-            ("devices", "emulated devices are not offered: give the flows `tx_rx.port`, with their addresses as headers"),
             ("events", NOT_HERE),
             ("lldp", NOT_HERE),
             ("stateful_flows", NOT_HERE),
@@ -108,6 +111,7 @@ impl Config {
         config.read_ports(&at.get("ports"));
         config.read_layer1(&at.get("layer1"));
         config.read_captures(&at.get("captures"));
+        config.devices = Devices::read(&at.get("devices"), &config.ports);
         read_options(&at.get("options"));
         config.read_flows(&at.get("flows"));
         (config, findings)
@@ -291,8 +295,9 @@ impl Config {
             "payload",
         ]);
         flow.not(&[("egress_packet", NOT_HERE)]);
-        let ends = self.ends(&flow.get("tx_rx"));
-        let frame = frames::expression(&flow.get("packet"));
+        let (ends, between) = self.ends(&flow.get("tx_rx"), &flow.get("packet"));
+        let fill = between.as_ref().map_or_else(Fill::default, |between| self.devices.fill(between));
+        let frame = frames::expression(&flow.get("packet"), &fill);
         let payload = payload(&flow.get("payload"));
         let size = size(&flow.get("size"));
         let bits = ends.as_ref().and_then(|(tx, _)| self.ports.get(*tx)?.bits_per_second);
@@ -302,7 +307,8 @@ impl Config {
         let timed = rate.as_ref().and_then(|rate| duration(&flow.get("duration"), rate, bits, &mut stream));
         let metrics = metrics(&flow.get("metrics"));
         let ((tx, rx), frame, size, pps, ()) = (ends?, frame?, size?, rate?, timed?);
-        stream.insert("frame".to_owned(), format!("{frame}{payload}").into());
+        let frame = format!("{frame}{payload}");
+        stream.insert("frame".to_owned(), devices::unresolved(&frame).into());
         stream.insert("size".to_owned(), size.law.clone());
         if !stream.contains_key("burst") {
             stream.insert("rate".to_owned(), pps.text.clone().into());
@@ -313,6 +319,7 @@ impl Config {
             tx,
             rx,
             stream,
+            between: between.map(|between| (between, frame)),
             metrics,
             pps: pps.pps,
             signed: true,
@@ -320,17 +327,27 @@ impl Config {
         })
     }
 
-    fn ends(&self, of: &At<'_>) -> Option<(usize, Vec<usize>)> {
+    /// The port that sends and those that receive; and which devices, if they are those of some.
+    fn ends(&self, of: &At<'_>, packet: &At<'_>) -> (Option<(usize, Vec<usize>)>, Option<Ends>) {
         if !of.is_there() {
-            of.wrong("is needed: which port sends, and which receives");
-            return None;
+            of.wrong("is needed: which port or device sends, and which receives");
+            return (None, None);
         }
         of.only(&["choice", "port", "device"]);
-        if of.choice("port", &["port", "device"]) == "device" {
-            of.get("device")
-                .wrong("emulated devices are not offered: give `port`, with the addresses as headers");
-            return None;
+        if of.choice("port", &["port", "device"]) != "device" {
+            return (self.port_ends(of), None);
         }
+        let device = of.get("device");
+        let Some(ends) = self.devices.ends(&device, packet) else { return (None, None) };
+        let (tx, rx) = self.devices.ports(&ends);
+        if rx.contains(&tx) {
+            device.wrong("these devices are at one port, where a flow's frames do not arrive: name receivers at another");
+            return (None, None);
+        }
+        (Some((tx, rx)), Some(ends))
+    }
+
+    fn port_ends(&self, of: &At<'_>) -> Option<(usize, Vec<usize>)> {
         let port = of.get("port");
         port.only(&["tx_name", "rx_name", "rx_names"]);
         let tx_name = port.get("tx_name").name()?;

@@ -3,6 +3,7 @@
 //! An absent field means that the generator decides, so it is left to the expression, where lengths, checksums and the numbers of what
 //! follows are right by themselves.
 
+use super::devices::{Fill, Filled};
 use super::read::At;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -175,12 +176,13 @@ const FLAGS: [&str; 9] =
 /// Values of a list that is written out.
 const LISTED: u64 = 4096;
 
-/// What the headers of a flow come to as an expression. `None`: something is wrong, and was told.
-pub(crate) fn expression(packet: &At<'_>) -> Option<String> {
+/// What the headers of a flow come to as an expression, of which `fill` knows what the first ones have where nothing is given. `None`:
+/// something is wrong, and was told.
+pub(crate) fn expression(packet: &At<'_>, fill: &Fill) -> Option<String> {
     let mut layers = Vec::new();
     let mut all = Some(());
-    for header in packet.each() {
-        match layer(&header) {
+    for (at, header) in packet.each().iter().enumerate() {
+        match layer(header, fill.layers.get(at)) {
             Some(layer) => layers.push(layer),
             None => all = None,
         }
@@ -197,9 +199,17 @@ const CHOICES: &[&str] = &[
     "icmpv6", "custom",
 ];
 
-fn layer(header: &At<'_>) -> Option<String> {
+fn layer(header: &At<'_>, filled: Option<&Filled>) -> Option<String> {
     let choice = header.choice("ethernet", CHOICES);
     if choice.is_empty() {
+        return None;
+    }
+    if let Some(filled) = filled.filter(|filled| filled.model != choice) {
+        let what = format!(
+            "must be `{}`: the devices that send have a header for each of their tags, and no other",
+            filled.model
+        );
+        header.get("choice").wrong(&what);
         return None;
     }
     header.only(&["choice", choice]);
@@ -232,7 +242,7 @@ fn layer(header: &At<'_>) -> Option<String> {
             }
             Some(written(choice, &given))
         }
-        _ => table(choice, &of),
+        _ => table(choice, &of, filled),
     }
 }
 
@@ -240,7 +250,7 @@ fn written(name: &str, given: &[String]) -> String {
     if given.is_empty() { name.to_owned() } else { format!("{name}({})", given.join(", ")) }
 }
 
-fn table(choice: &str, of: &At<'_>) -> Option<String> {
+fn table(choice: &str, of: &At<'_>, filled: Option<&Filled>) -> Option<String> {
     let (_, name, own, elsewhere) = HEADERS.iter().find(|(model, ..)| *model == choice)?;
     let mut names: Vec<&str> = own.iter().map(|(name, ..)| *name).chain(elsewhere.iter().copied()).collect();
     let queue = "priority flow control is not emulated: leave it out";
@@ -255,10 +265,17 @@ fn table(choice: &str, of: &At<'_>) -> Option<String> {
     ]);
     let mut given = Vec::new();
     fields(of, own, &mut given);
+    for (field, value) in filled.iter().flat_map(|filled| &filled.fields) {
+        let is_given = |given: &String| given.split_once('=').is_some_and(|(name, _)| name == *field);
+        if !given.iter().any(is_given) {
+            given.push(format!("{field}={value}"));
+        }
+    }
     let mut name = *name;
     match choice {
         "vlan" => match of.get("tpid").is_there().then(|| constant(&of.get("tpid"), 16)) {
-            None | Some(Some(0x8100)) => {}
+            None => name = filled.map_or(name, |filled| filled.name),
+            Some(Some(0x8100)) => {}
             Some(Some(0x88a8)) => name = "qinq",
             Some(Some(_)) => of.get("tpid").wrong("netdyno sends 33024 (0x8100) and 34984 (0x88a8)"),
             Some(None) => {}
@@ -565,7 +582,7 @@ mod tests {
             {"choice": "custom", "custom": {"bytes": "00 ff"}},
         ]);
         let findings = Findings::default();
-        let got = expression(&At::root(&packet, &findings)).expect("right");
+        let got = expression(&At::root(&packet, &findings), &Fill::default()).expect("right");
         assert_eq!(findings.offences(), Vec::<String>::new());
         assert_eq!(
             got,
@@ -585,9 +602,9 @@ mod tests {
             {"choice": "ipv6", "ipv6": {"src": {"increment": {"start": "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "step": "::1", "count": 2}}}},
         ]);
         let findings = Findings::default();
-        expression(&At::root(&packet, &findings).get("none"));
+        expression(&At::root(&packet, &findings).get("none"), &Fill::default());
         let at = At::root(&packet, &findings);
-        assert_eq!(expression(&at), None);
+        assert_eq!(expression(&at, &Fill::default()), None);
         let told = findings.offences();
         for path in [
             "[0].choice",

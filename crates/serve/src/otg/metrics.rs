@@ -19,6 +19,17 @@ struct Sum {
     bytes_rate: f64,
 }
 
+impl Sum {
+    fn plus(&self, more: &Sum) -> Sum {
+        Sum {
+            frames: self.frames + more.frames,
+            bytes: self.bytes + more.bytes,
+            rate: self.rate + more.rate,
+            bytes_rate: self.bytes_rate + more.bytes_rate,
+        }
+    }
+}
+
 fn count(of: &Value, name: &str) -> u64 {
     of.get(name).and_then(Value::as_u64).unwrap_or(0)
 }
@@ -55,9 +66,19 @@ fn counted(run: &Run, member: &str) -> Option<Sum> {
     Some(sum)
 }
 
-/// Frames and bytes that a run has sent.
-pub(crate) fn sent_by(run: &Run) -> (u64, u64) {
-    counted(run, "tx").map_or((0, 0), |sum| (sum.frames, sum.bytes))
+/// Whether it is known what a run has sent: it goes on, or has told its result. Of one that broke off the last snapshot is older than its end.
+fn is_known(run: &Run) -> bool {
+    !run.is_over() || run.report().is_some()
+}
+
+/// Frames and bytes that a run has sent, if that is known.
+pub(crate) fn sent_by(run: &Run) -> Option<(u64, u64)> {
+    is_known(run).then(|| counted(run, "tx").map_or((0, 0), |sum| (sum.frames, sum.bytes)))
+}
+
+/// Frames that a meter has counted.
+pub(crate) fn received_by(run: &Run) -> u64 {
+    counted(run, "rx").map_or(0, |sum| sum.frames)
 }
 
 /// The streams of a meter's newest snapshot, by their numbers; and with what distance they were looked at, and before.
@@ -167,6 +188,9 @@ impl Sent {
 /// What a run sent of the stream at this place of its scenario; `None`: that is not known yet.
 fn sent(attempt: &Attempt, place: usize, alone: bool, flow: &Flow, known: &mut Sent) -> Option<Sum> {
     let run = &attempt.run;
+    if !is_known(run) {
+        return None;
+    }
     if alone {
         return Some(counted(run, "tx").unwrap_or_default());
     }
@@ -201,17 +225,15 @@ pub(crate) fn ports(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
     for (at, port) in setup.config.ports.iter().enumerate().filter(|(_, port)| wants(&port.name)) {
         let gangs = setup.gangs.iter().filter(|gang| sends_at(setup, gang, at));
         // Of the time of the meters that count what arrives.
-        let (frames, bytes) = setup.sent_before.get(&at).copied().unwrap_or_default();
-        let mut tx = Sum { frames, bytes, ..Sum::default() };
+        let before = setup.sent_before.get(&at).copied().unwrap_or(Some((0, 0)));
+        let mut tx = before.map(|(frames, bytes)| Sum { frames, bytes, ..Sum::default() });
         let mut started = false;
         for gang in gangs {
             started |= gang.transmit() != "stopped";
             let of_now = gang.attempts.iter().filter(|attempt| Arc::ptr_eq(&attempt.meters, &setup.meters));
-            for sum in of_now.filter_map(|attempt| counted(&attempt.run, "tx")) {
-                tx.frames += sum.frames;
-                tx.bytes += sum.bytes;
-                tx.rate += sum.rate;
-                tx.bytes_rate += sum.bytes_rate;
+            for attempt in of_now {
+                let more = is_known(&attempt.run).then(|| counted(&attempt.run, "tx").unwrap_or_default());
+                tx = tx.zip(more).map(|(all, more)| all.plus(&more));
             }
         }
         let mut row = Map::new();
@@ -223,11 +245,15 @@ pub(crate) fn ports(setup: &Setup, names: &[&str], asked: &[&str]) -> Value {
         }
         put("capture", if Tester::capturing(setup, at) { "started" } else { "stopped" }.into());
         put("transmit", if started { "started" } else { "stopped" }.into());
-        put("frames_tx", tx.frames.to_string().into());
-        put("bytes_tx", tx.bytes.to_string().into());
-        put("frames_tx_rate", tx.rate.into());
-        put("bytes_tx_rate", tx.bytes_rate.into());
-        if let Some(rx) = setup.meters.get(&at).map(|run| counted(run, "rx").unwrap_or_default()) {
+        if let Some(tx) = tx {
+            put("frames_tx", tx.frames.to_string().into());
+            put("bytes_tx", tx.bytes.to_string().into());
+            put("frames_tx_rate", tx.rate.into());
+            put("bytes_tx_rate", tx.bytes_rate.into());
+        }
+        // A meter that ended by itself: what came later nobody counted.
+        let meter = setup.meters.get(&at).filter(|run| !run.is_over() || setup.ended.contains(&at));
+        if let Some(rx) = meter.map(|run| counted(run, "rx").unwrap_or_default()) {
             put("frames_rx", rx.frames.to_string().into());
             put("bytes_rx", rx.bytes.to_string().into());
             put("frames_rx_rate", rx.rate.into());
@@ -281,8 +307,9 @@ fn row(
         });
         for meter in flow.rx.iter().filter_map(|port| attempt.meters.get(port)) {
             rx.add(meters.of(meter), attempt.number(place));
-            // It ended while frames were sent: what came later nobody counted.
+            // It ended while frames were sent: what came later nobody counted. Nor is known what came to a meter that was not looked at since.
             blind |= meter.is_over() && (!attempt.run.is_over() || meter.over_at() < attempt.run.over_at());
+            blind |= attempt.is_unseen(meter);
         }
     }
     let mut row = Map::new();
@@ -328,10 +355,12 @@ fn told_of_arrivals(
     (transmit, tx): (&str, Option<Sum>),
     put: &mut impl FnMut(&str, Value),
 ) {
-    let ratio = match tx.filter(|_| transmit == "stopped") {
+    let ratio = match (transmit, tx) {
         // More arrived than was sent: at several ports, so that what is lost at one is not known.
-        Some(tx) if rx.distinct > tx.frames => None,
-        Some(tx) if tx.frames > 0 => Some((tx.frames - rx.distinct) as f64 / tx.frames as f64),
+        ("stopped", Some(tx)) if rx.distinct > tx.frames => None,
+        ("stopped", Some(tx)) if tx.frames > 0 => Some((tx.frames - rx.distinct) as f64 / tx.frames as f64),
+        // Gaps do not tell what was lost behind the last that arrived.
+        ("stopped", None) => None,
         // While frames are on their way only gaps tell of a loss.
         _ if rx.distinct + rx.missing > 0 => Some(rx.missing as f64 / (rx.distinct + rx.missing) as f64),
         _ => Some(0.0),
@@ -348,5 +377,75 @@ fn told_of_arrivals(
     }
     if let (true, Some(first), Some(last)) = (flow.metrics.timestamps, rx.first, rx.last) {
         put("timestamps", json!({"first_timestamp_ns": first, "last_timestamp_ns": last}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::*;
+    use agent::{Fault, FaultData, FaultKind};
+
+    const PORTS: &str = r#"{"name": "p", "location": "eth1"}, {"name": "q", "location": "eth2"}"#;
+
+    fn run(name: &str, member: &str, frames: u64) -> Arc<Run> {
+        let run = Run::new(name.to_owned(), json!({}), &json!({}), json!([]), None);
+        run.moment(1, json!({"phase": "running", member: {"frames": frames, "bytes": 60 * frames}}));
+        Arc::new(run)
+    }
+
+    fn broke_off() -> Result<Value, Fault> {
+        let data = FaultData { kind: FaultKind::Engine, setting: None, remedy: None };
+        Err(Fault { code: -32_004, message: "it broke off".to_owned(), data })
+    }
+
+    fn setup(sends: &Arc<Run>, meter: &Arc<Run>) -> Setup {
+        let flow = r#"{"name": "f", "tx_rx": {"choice": "port", "port": {"tx_name": "p", "rx_names": ["q"]}},
+            "packet": [{"choice": "ethernet"}], "metrics": {"enable": true, "loss": true}}"#;
+        let text = format!(r#"{{"ports": [{PORTS}], "flows": [{flow}]}}"#);
+        let (config, findings) = Config::read(&serde_json::from_str(&text).expect("JSON"));
+        assert!(findings.offences().is_empty(), "{:?}", findings.offences());
+        let meters: super::super::tester::Meters = Arc::new([(1, Arc::clone(meter))].into());
+        let run = Arc::clone(sends);
+        let attempt = Attempt { run, meters: Arc::clone(&meters), slot: 0, of: 1, pps: 1.0, program: None };
+        let gangs = vec![Gang { flows: vec![0], attempts: vec![attempt] }];
+        let mut setup = Setup::default();
+        (setup.config, setup.gangs, setup.meters) = (config, gangs, meters);
+        setup
+    }
+
+    /// The first port sends, and what arrives is counted at the second.
+    fn has(rows: &Value, of: &str, name: &str) -> bool {
+        let at = usize::from(of == "port_metrics" && name.ends_with("_rx"));
+        rows[of][at].get(name).is_some()
+    }
+
+    #[test]
+    fn what_a_run_sent_that_broke_off_is_not_known() {
+        let (sends, meter) = (run("r1", "tx", 100), run("r2", "rx", 90));
+        let setup = setup(&sends, &meter);
+        assert!(has(&ports(&setup, &[], &[]), "port_metrics", "frames_tx"));
+        assert!(has(&flows(&setup, &[], &[]), "flow_metrics", "frames_tx"));
+        sends.over(broke_off());
+        // The meter has been looked at since.
+        meter.moment(2, json!({"rx": {"frames": 90}}));
+        meter.moment(3, json!({"rx": {"frames": 90}}));
+        let (of_ports, of_flows) = (ports(&setup, &[], &[]), flows(&setup, &[], &[]));
+        for (rows, of) in [(&of_ports, "port_metrics"), (&of_flows, "flow_metrics")] {
+            assert!(!has(rows, of, "frames_tx") && !has(rows, of, "bytes_tx"), "{rows}");
+            assert!(has(rows, of, "frames_rx"), "{rows}");
+        }
+        assert!(!has(&of_flows, "flow_metrics", "loss"), "{of_flows}");
+    }
+
+    #[test]
+    fn of_a_port_whose_meter_is_over_nothing_arrives_that_anybody_counts() {
+        let (sends, meter) = (run("r1", "tx", 100), run("r2", "rx", 90));
+        let setup = setup(&sends, &meter);
+        assert!(has(&ports(&setup, &[], &[]), "port_metrics", "frames_rx"));
+        meter.over(Ok(json!({"result": {"rx": {"frames": 90, "bytes": 5400}}})));
+        let (of_ports, of_flows) = (ports(&setup, &[], &[]), flows(&setup, &[], &[]));
+        assert!(!has(&of_ports, "port_metrics", "frames_rx") && has(&of_ports, "port_metrics", "frames_tx"));
+        assert!(!has(&of_flows, "flow_metrics", "frames_rx"), "{of_flows}");
     }
 }

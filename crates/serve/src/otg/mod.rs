@@ -8,6 +8,8 @@
 mod answer;
 mod captured;
 mod config;
+mod devices;
+mod emulated;
 mod frames;
 mod metrics;
 mod read;
@@ -200,28 +202,34 @@ async fn control_state(State(tester): State<Tester>, bytes: Bytes) -> Answer {
             let names = flows.get("flow_names").texts();
             held(&findings)?;
             let (state, names) = (state.to_owned(), owned(&names));
-            whole(async move { tester.transmit(&state, &names).await }).await?;
+            return Ok(warned(whole(async move { tester.transmit(&state, &names).await }).await?));
         }
         "port" => {
             let port = at.get("port");
             port.only(&["choice", "link", "capture"]);
-            if port.choice("", &["link", "capture"]) != "capture" {
-                port.get("link").wrong("links stay as they are: use `ip link set`");
-            }
-            let capture = port.get("capture");
-            let state = capture.get("state").name().unwrap_or_default();
-            let names = capture.get("port_names").texts();
+            let choice = port.choice("capture", &["link", "capture"]);
+            let of = port.get(choice);
+            of.only(&["port_names", "state"]);
+            let state = of.get("state").name().unwrap_or_default();
+            let names = of.get("port_names").texts();
             held(&findings)?;
             let (state, names) = (state.to_owned(), owned(&names));
-            whole(async move { tester.capture(&state, &names).await }).await?;
+            match choice {
+                "link" => whole(async move { tester.link(&state, &names).await }).await?,
+                _ => whole(async move { tester.capture(&state, &names).await }).await?,
+            }
         }
         "protocol" => {
-            // There is no protocol to be started: of `all` that is nothing to do.
+            // Of protocols there are those of all devices: ARP, neighbour discovery and ping.
             let protocol = at.get("protocol");
             if protocol.choice("all", &["all"]) == "all" {
                 protocol.only(&["choice", "all"]);
             }
+            let all = protocol.get("all");
+            all.only(&["state"]);
+            let state = all.get("state").name().unwrap_or_default().to_owned();
             held(&findings)?;
+            whole(async move { tester.protocols(&state).await }).await?;
         }
         _ => {
             at.get("choice").wrong("is needed: traffic, port or protocol");
@@ -232,7 +240,7 @@ async fn control_state(State(tester): State<Tester>, bytes: Bytes) -> Answer {
 }
 
 async fn control_action() -> Answer {
-    Err(Refused::one("choice: actions are of emulated devices and protocols, which netdyno has not").into())
+    Err(Refused::one("choice: none is offered: devices answer ARP, neighbour discovery and ping, and have no other protocols").into())
 }
 
 async fn get_metrics(State(tester): State<Tester>, bytes: Bytes) -> Answer {
@@ -273,14 +281,19 @@ async fn get_metrics(State(tester): State<Tester>, bytes: Bytes) -> Answer {
     Ok(told(&rows))
 }
 
-async fn get_states(bytes: Bytes) -> Answer {
+async fn get_states(State(tester): State<Tester>, bytes: Bytes) -> Answer {
     let value = body(&bytes)?;
     let findings = Findings::default();
     let at = At::root(&value, &findings);
-    // No device is emulated, so none has neighbours.
     let choice = at.choice("ipv4_neighbors", &["ipv4_neighbors", "ipv6_neighbors"]);
+    at.only(&["choice", "ipv4_neighbors", "ipv6_neighbors"]);
+    let of = at.get(choice);
+    of.only(&["ethernet_names"]);
+    let names = of.get("ethernet_names").texts();
     held(&findings)?;
-    Ok(told(&json!({"choice": choice, choice: []})))
+    let names = owned(&names);
+    let rows = whole(async move { tester.neighbours(choice == "ipv4_neighbors", &names).await }).await?;
+    Ok(told(&json!({"choice": choice, choice: rows})))
 }
 
 async fn get_capture(State(tester): State<Tester>, bytes: Bytes) -> Answer {

@@ -10,13 +10,14 @@
 
 use super::answer::Refused;
 use super::config::{Capture, Config, RUNS};
+use super::emulated::{Emulated, Gateways};
 use crate::hand::Hand;
 use crate::runs::{Run, State};
 use axum::http::StatusCode;
 use futures_util::future::join_all;
 use scenario::{Context, Sign};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -35,6 +36,8 @@ const BEGINS: Duration = Duration::from_secs(30);
 /// All start so long after they were told, and so much later for each of them.
 const AHEAD_OF_EACH: Duration = Duration::from_millis(10);
 const AHEAD: Duration = Duration::from_millis(50);
+/// Counters that differ are looked at so many times, because both are not read at the same moment.
+const COMPARES: usize = 4;
 /// Links are looked at so often at most.
 const LOOKS: Duration = Duration::from_secs(1);
 /// Two looks at the meters are told within this after the end, unless they are gone: the second was taken after it, and after what was on its way.
@@ -67,11 +70,19 @@ impl Attempt {
 
     /// Is it over, and have the meters been looked at since? What was sent last is counted by then.
     pub fn is_settled(&self) -> bool {
-        let over = self.run.over_at();
-        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_before_at() > over;
-        self.run.is_over()
-            && (self.meters.values().all(seen)
-                || clocks::monotonic() > over.saturating_add(SETTLES.as_nanos() as u64))
+        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_before_at() > self.run.over_at();
+        self.run.is_over() && (self.meters.values().all(seen) || self.has_waited())
+    }
+
+    /// For meters nobody waits longer.
+    fn has_waited(&self) -> bool {
+        clocks::monotonic() > self.run.over_at().saturating_add(SETTLES.as_nanos() as u64)
+    }
+
+    /// Nobody has looked at this meter since it is over, and nobody waits for it any more: what came last is in no count.
+    pub fn is_unseen(&self, meter: &Run) -> bool {
+        let since = meter.is_over() || meter.looked_before_at() > self.run.over_at();
+        self.run.is_over() && self.has_waited() && !since
     }
 
     /// Of so many frames of the run those of each of its streams, by the streams' numbers.
@@ -120,14 +131,41 @@ pub(crate) struct Setup {
     /// Of each port whether it was up when it was looked at last.
     pub links: BTreeMap<usize, bool>,
     looked: Option<Instant>,
-    /// What flows sent that were started anew since the meters began, by ports: frames and bytes.
-    pub sent_before: BTreeMap<usize, (u64, u64)>,
+    /// Devices that are there, by ports.
+    pub emulated: BTreeMap<usize, Emulated>,
+    /// Ports whose links were set down.
+    down: BTreeSet<usize>,
+    /// Ports whose meters were ended when all flows had been stopped: what they counted is all there was.
+    pub ended: BTreeSet<usize>,
+    /// What each port's interface had received before its meter began, and when all of them did.
+    begun_at: BTreeMap<usize, [u64; 2]>,
+    /// What flows sent that were started anew since the meters began, by ports: frames and bytes. `None`: some of it is not known.
+    pub sent_before: BTreeMap<usize, Option<(u64, u64)>>,
 }
 
 impl Setup {
     /// Of how many parts each gang is one, so that all numbers are known to the meters.
     fn parts(&self) -> u32 {
         parts_of(&self.config)
+    }
+
+    /// Ports whose meters counted otherwise than their interfaces, which have received so many frames by now.
+    fn differing(&self, now: &BTreeMap<usize, u64>) -> Vec<String> {
+        let mut differing = Vec::new();
+        for (at, run) in self.meters.iter().filter(|(_, run)| !run.is_over()) {
+            let (Some([before, after]), Some(now)) = (self.begun_at.get(at), now.get(at)) else { continue };
+            let counted = super::metrics::received_by(run);
+            let (least, most) = (now.saturating_sub(*after), now.saturating_sub(*before));
+            // Some drivers do not count what XDP takes.
+            let cannot_tell = most == 0 && counted > 0;
+            if !cannot_tell && !(least..=most).contains(&counted) {
+                let name = self.config.ports.get(*at).map_or("?", |port| port.name.as_str());
+                differing.push(format!(
+                    "port `{name}`: {counted} frames were counted as they arrived, and its interface counted {least}"
+                ));
+            }
+        }
+        differing
     }
 
     fn goes_on(&self) -> bool {
@@ -140,9 +178,9 @@ impl Setup {
         let attempts = std::mem::take(&mut gang.attempts);
         let port = gang.flows.first().and_then(|flow| self.config.flows.get(*flow)).map(|flow| flow.tx);
         for attempt in attempts.iter().filter(|attempt| Arc::ptr_eq(&attempt.meters, &self.meters)) {
-            let (frames, bytes) = super::metrics::sent_by(&attempt.run);
-            let sum = self.sent_before.entry(port.unwrap_or(usize::MAX)).or_default();
-            *sum = (sum.0 + frames, sum.1 + bytes);
+            let sent = super::metrics::sent_by(&attempt.run);
+            let sum = self.sent_before.entry(port.unwrap_or(usize::MAX)).or_insert(Some((0, 0)));
+            *sum = sum.zip(sent).map(|(sum, sent)| (sum.0 + sent.0, sum.1 + sent.1));
         }
         attempts
     }
@@ -249,9 +287,9 @@ impl Setup {
 /// What OTG's clients drive.
 #[derive(Debug, Clone)]
 pub(crate) struct Tester {
-    hand: Hand,
+    pub(super) hand: Hand,
     /// Who changes something has this from beginning to end; who only reads needs `setup` alone.
-    turn: Arc<Mutex<()>>,
+    pub(super) turn: Arc<Mutex<()>>,
     pub setup: Arc<Mutex<Setup>>,
 }
 
@@ -311,6 +349,11 @@ impl Tester {
 
     /// Ends all that goes on.
     async fn clear(&self, setup: &mut Setup) {
+        self.stop_devices(setup).await;
+        for port in std::mem::take(&mut setup.down) {
+            let Some(port) = setup.config.ports.get(port) else { continue };
+            let _ = self.hand.call("link.set", json!({"on": port.location, "up": true})).await;
+        }
         let runs: Vec<Arc<Run>> = setup.gangs.iter().flat_map(|gang| gang.going().cloned()).collect();
         self.stop_all(&runs).await;
         let rest: Vec<Arc<Run>> = setup.meters.values().chain(setup.captures.values()).cloned().collect();
@@ -333,27 +376,31 @@ impl Tester {
         }
     }
 
-    pub async fn transmit(&self, state: &str, names: &[String]) -> Result<(), Refused> {
+    /// Warns of what others counted otherwise.
+    pub async fn transmit(&self, state: &str, names: &[String]) -> Result<Vec<String>, Refused> {
         let _turn = self.turn.lock().await;
         let mut setup = self.setup.lock().await;
         let gangs = setup.gangs_of(names)?;
         match state {
             "start" => {
+                let gateways = self.gateways(&setup, &gangs).await?;
                 self.stop_all(&setup.going(&gangs)).await;
                 for gang in &gangs {
                     for attempt in setup.cleared(*gang) {
                         self.hand.forget(&attempt.run).await;
                     }
                 }
-                self.begin(&mut setup, &gangs).await
+                self.begin(&mut setup, &gangs, &gateways).await.map(|()| Vec::new())
             }
             "stop" => {
                 self.stop_all(&setup.going(&gangs)).await;
                 let last = gangs.iter().filter_map(|gang| setup.gangs.get(*gang)?.attempts.last().cloned());
                 settle(last.collect()).await;
-                Ok(())
+                let doubts = self.doubts(&setup, &gangs).await;
+                self.end_meters(&mut setup).await;
+                Ok(doubts)
             }
-            "pause" => self.pause(&setup, &gangs).await,
+            "pause" => self.pause(&setup, &gangs).await.map(|()| Vec::new()),
             "resume" => {
                 let mut anew = Vec::new();
                 for gang in gangs {
@@ -366,10 +413,25 @@ impl Tester {
                         None => anew.push(gang),
                     }
                 }
-                self.begin(&mut setup, &anew).await
+                let gateways = self.gateways(&setup, &anew).await?;
+                self.begin(&mut setup, &anew, &gateways).await.map(|()| Vec::new())
             }
             _ => Err(Refused::one("traffic.flow_transmit.state: must be start, stop, pause or resume")),
         }
+    }
+
+    /// What arrives now is nobody's any more, and the interfaces are others' again; unless something is sent, or was not looked at to its end.
+    async fn end_meters(&self, setup: &mut Setup) {
+        let mut attempts = setup.gangs.iter().flat_map(|gang| &gang.attempts);
+        let is_unseen = attempts.any(|attempt| attempt.meters.values().any(|meter| attempt.is_unseen(meter)));
+        if setup.goes_on() || is_unseen {
+            return;
+        }
+        let going = setup.meters.iter().filter(|(_, meter)| !meter.is_over());
+        let (ports, meters): (Vec<usize>, Vec<Arc<Run>>) =
+            going.map(|(at, run)| (*at, Arc::clone(run))).unzip();
+        self.stop_all(&meters).await;
+        setup.ended.extend(ports);
     }
 
     async fn pause(&self, setup: &Setup, gangs: &[usize]) -> Result<(), Refused> {
@@ -387,7 +449,7 @@ impl Tester {
     }
 
     /// Starts meters where nothing goes on, then the gangs, all at once.
-    async fn begin(&self, setup: &mut Setup, gangs: &[usize]) -> Result<(), Refused> {
+    async fn begin(&self, setup: &mut Setup, gangs: &[usize], known: &Gateways) -> Result<(), Refused> {
         if gangs.is_empty() {
             return Ok(());
         }
@@ -416,7 +478,7 @@ impl Tester {
         let (mut started, mut runs) = (Vec::new(), Vec::new());
         let mut went = Ok(());
         for gang in gangs {
-            match self.prepare(setup, *gang, parts).await {
+            match self.prepare(setup, *gang, parts, known).await {
                 Ok(attempt) => {
                     runs.push(Arc::clone(&attempt.run));
                     started.push((*gang, attempt));
@@ -488,6 +550,9 @@ impl Tester {
         }
         setup.meters = Meters::default();
         setup.sent_before.clear();
+        setup.begun_at.clear();
+        setup.ended.clear();
+        let before = self.received(&setup.config).await;
         let mut meters = BTreeMap::new();
         for (at, port) in setup.config.ports.iter().enumerate() {
             let job = json!({"kind": "measure", "on": port.location, "streams": NUMBERS});
@@ -510,7 +575,50 @@ impl Tester {
             }
         }
         setup.meters = Arc::new(meters);
+        let after = self.received(&setup.config).await;
+        let both = |(port, before): (usize, u64)| Some((port, [before, *after.get(&port)?]));
+        setup.begun_at = before.into_iter().filter_map(both).collect();
         Ok(())
+    }
+
+    /// Frames that the ports' interfaces have received, by their own counters.
+    async fn received(&self, config: &Config) -> BTreeMap<usize, u64> {
+        let names: Vec<&str> = config.ports.iter().map(|port| port.location.as_str()).collect();
+        let asked = json!({"interfaces": names, "diagnosis": false});
+        let host = self.hand.call("host", asked).await.unwrap_or_default();
+        let told = host["named"].as_array().cloned().unwrap_or_default();
+        let counted = |interface: &Value| interface.pointer("/counters/rx_frames")?.as_u64();
+        told.iter().enumerate().filter_map(|(at, interface)| Some((at, counted(interface)?))).collect()
+    }
+
+    /// What others counted otherwise, once nothing is sent any more: the sending runs' own comparisons, and the interfaces' counters of what arrived.
+    async fn doubts(&self, setup: &Setup, gangs: &[usize]) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for gang in gangs.iter().filter_map(|gang| setup.gangs.get(*gang)) {
+            let names = gang.flows.iter().filter_map(|flow| setup.config.flows.get(*flow));
+            let name = names.map(|flow| flow.name.as_str()).next().unwrap_or("?");
+            let more = if gang.flows.len() > 1 { " and those sent with it" } else { "" };
+            for report in gang.attempts.iter().filter_map(|attempt| attempt.run.report()) {
+                let reasons = report["result"]["verdict"]["reasons"].as_array().cloned().unwrap_or_default();
+                let texts = reasons.iter().filter_map(Value::as_str);
+                doubts.extend(texts.map(|text| format!("flow `{name}`{more}: {text}")));
+            }
+        }
+        if setup.goes_on() {
+            return doubts;
+        }
+        let mut differing = Vec::new();
+        for _ in 0..COMPARES {
+            let now = self.received(&setup.config).await;
+            differing = setup.differing(&now);
+            if differing.is_empty() {
+                break;
+            }
+            // What arrived between the two looks is seen by both the next time.
+            tokio::time::sleep(Duration::from_nanos(2 * METERS_EVERY_NS)).await;
+        }
+        doubts.extend(differing);
+        doubts
     }
 
     /// Starts a run that looks on, and waits until it does.
@@ -525,7 +633,13 @@ impl Tester {
     }
 
     /// A run for a gang, which is held.
-    async fn prepare(&self, setup: &mut Setup, gang: usize, parts: u32) -> Result<Attempt, Refused> {
+    async fn prepare(
+        &self,
+        setup: &mut Setup,
+        gang: usize,
+        parts: u32,
+        known: &Gateways,
+    ) -> Result<Attempt, Refused> {
         let flows: Vec<_> = setup
             .gangs
             .get(gang)
@@ -535,7 +649,8 @@ impl Tester {
             .collect();
         let port = flows.first().and_then(|flow| setup.config.ports.get(flow.tx));
         let port = port.ok_or_else(|| internal("a gang without flows"))?;
-        let streams: Vec<&Value> = flows.iter().map(|flow| &flow.stream).collect();
+        let streams: Vec<Value> =
+            flows.iter().map(|flow| known.stream(&setup.config, flow)).collect::<Result<_, _>>()?;
         let pps: f64 = flows.iter().map(|flow| flow.pps).sum();
         let text = json!({ "streams": streams }).to_string();
         let program = if streams.len() > 1 && pps < f64::MAX { compiled(&text) } else { None };
@@ -627,6 +742,31 @@ impl Tester {
         let bytes = self.hand.file(&run.name, "captured.pcapng").await?;
         let made = tokio::task::spawn_blocking(move || super::captured::with_fcs(bytes, capture.pcapng));
         made.await.map_err(|error| internal(error.to_string()))?.map_err(internal)
+    }
+
+    /// Sets links up or down.
+    pub async fn link(&self, state: &str, names: &[String]) -> Result<(), Refused> {
+        let _turn = self.turn.lock().await;
+        let mut setup = self.setup.lock().await;
+        let up = match state {
+            "up" => true,
+            "down" => false,
+            _ => return Err(Refused::one("port.link.state: must be up or down")),
+        };
+        let mut errors = Vec::new();
+        for at in setup.ports_of(names)? {
+            let Some(port) = setup.config.ports.get(at).cloned() else { continue };
+            match self.hand.call("link.set", json!({"on": port.location, "up": up})).await {
+                Ok(_) if up => drop(setup.down.remove(&at)),
+                Ok(_) => drop(setup.down.insert(at)),
+                Err(fault) => {
+                    let told = Refused::from(fault).errors.join(": ");
+                    errors.push(format!("port.link.port_names: `{}`: {told}", port.name));
+                }
+            }
+        }
+        setup.looked = None;
+        if errors.is_empty() { Ok(()) } else { Err(Refused::of(errors)) }
     }
 
     /// Looks whether the ports are up, if nobody did within the last second.
@@ -781,6 +921,26 @@ fn capture_of(setup: &Setup, port: usize) -> Option<Capture> {
     setup.config.ports.get(port)?.capture.clone()
 }
 
-fn internal(what: impl Into<String>) -> Refused {
+pub(super) fn internal(what: impl Into<String>) -> Refused {
     Refused { status: StatusCode::INTERNAL_SERVER_ERROR, errors: vec![what.into()] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counters_that_cannot_both_be_right_are_named() {
+        let meter = Run::new("r1".to_owned(), json!({}), &json!({}), json!([]), None);
+        meter.moment(1, json!({"phase": "running", "rx": {"frames": 90, "bytes": 5400}}));
+        // Before its meter began its interface had 10 frames, and when all of them had begun 12.
+        let begun_at = [(0, [10, 12])].into();
+        let setup = Setup { meters: Arc::new([(0, Arc::new(meter))].into()), begun_at, ..Setup::default() };
+        let named = |now: u64| setup.differing(&[(0, now)].into()).len();
+        assert_eq!([named(100), named(102)], [0, 0]);
+        assert_eq!([named(99), named(103)], [1, 1]);
+        assert_eq!(named(10), 0, "a driver that does not count what XDP takes");
+        assert!(setup.differing(&[].into()).is_empty());
+    }
 }

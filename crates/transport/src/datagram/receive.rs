@@ -56,7 +56,7 @@ pub fn receive<H: Header>(
         Err(error) => return done.end(End::Failed(error)),
     };
     let start = done.began;
-    let mut dropped_before = None;
+    let mut drops = Drops::default();
     let mut rest = None;
     let mut transit = Transit::default();
     let mut counts_yet = receiving.window.from.is_zero();
@@ -82,6 +82,9 @@ pub fn receive<H: Header>(
         };
         let now = Instant::now();
         let over = receiving.ends.as_ref().and_then(|ends| ends.get()).map(|ends| since(start, *ends));
+        if over.is_some() {
+            drops.end(socket, progress);
+        }
         let (mut bytes, mut count, mut dropped) = (0, 0, None);
         let mut outside = Outside::default();
         for at in 0..got {
@@ -104,7 +107,7 @@ pub fn receive<H: Header>(
                     } else if !counts_yet {
                         counts_yet = true;
                         // Drops until then may be of what does not count: they are none of the window's.
-                        outside.dropped_before = beside.dropped.or(dropped_before);
+                        outside.dropped_before = beside.dropped.or(drops.before);
                     }
                 }
                 bytes += datagram.len() as u64;
@@ -122,12 +125,7 @@ pub fn receive<H: Header>(
             progress.bytes.fetch_add(bytes, Relaxed);
             progress.count.fetch_add(count, Relaxed);
         }
-        if let Some(dropped) = dropped {
-            // The kernel counts in 32 bits from the socket's beginning.
-            let more = dropped.wrapping_sub(dropped_before.unwrap_or(0));
-            dropped_before = Some(dropped);
-            progress.dropped.fetch_add(u64::from(more), Relaxed);
-        }
+        drops.told(dropped, progress);
         if H::LENGTH > 0 {
             let counts = sequence.counts();
             progress.lost.store(counts.lost, Relaxed);
@@ -136,12 +134,39 @@ pub fn receive<H: Header>(
             progress.jitter_ns.store(counts.jitter_ns, Relaxed);
         }
     };
+    drops.end(socket, progress);
     done.end(end)
 }
 
 /// How long after `start`, in ns.
 fn since(start: Instant, at: Instant) -> i128 {
     i128::try_from(at.saturating_duration_since(start).as_nanos()).unwrap_or(i128::MAX)
+}
+
+/// What the socket had no room for.
+#[derive(Default)]
+struct Drops {
+    /// The kernel's count, in 32 bits from the socket's beginning, as it was told last.
+    before: Option<u32>,
+    /// What is dropped from now on does not count.
+    over: bool,
+}
+
+impl Drops {
+    /// A datagram says what was dropped before it came.
+    fn told(&mut self, dropped: Option<u32>, progress: &Progress) {
+        let Some(dropped) = dropped.filter(|_| !self.over) else { return };
+        let more = dropped.wrapping_sub(self.before.unwrap_or(0));
+        self.before = Some(dropped);
+        progress.dropped.fetch_add(more.into(), Relaxed);
+    }
+
+    /// What counts is over. Nobody says what was dropped behind the last datagram that found room, which is all of it where the receiver was
+    /// held up: so the socket is asked.
+    fn end(&mut self, socket: &impl AsFd, progress: &Progress) {
+        self.told(crate::socket::drops(socket), progress);
+        self.over = true;
+    }
 }
 
 /// What of a batch does not count.

@@ -97,4 +97,56 @@ fn few_results_are_not_judged_and_missing_figures_are_said() {
     let trend = of(&made);
     let lost = trend.series[0].figures.iter().find(|line| line.key == "loss_ratio").expect("loss");
     assert_eq!((lost.outcome, lost.values[19]), (Outcome::NotJudged, None));
+    let said = trend.notes.concat();
+    assert!(said.contains("does not have") && said.contains(&lost.name), "{said}");
+}
+
+#[test]
+fn a_check_is_not_passed_while_the_newest_run_of_a_job_was_not_done() {
+    let fail = |report: &mut report::Report| {
+        report.result.verdict =
+            report::Verdict::Failed { reasons: vec![report::Code::Other.says("no carrier at tx0")] };
+        // It did not come to its interfaces.
+        report.environment.interfaces.clear();
+    };
+    let made = folder(
+        20,
+        |_| 1e6,
+        |n, report| {
+            if n >= 18 || n == 3 {
+                fail(report)
+            }
+        },
+    );
+    let judged = |wish: &Wish| judge(&read(made.path(), NOW).expect("results"), wish);
+    // From the index it reads the same.
+    for _ in 0..2 {
+        let trend = judged(&Wish::default());
+        let [run] = &trend.not_done[..] else { panic!("{:?}", trend.not_done) };
+        assert_eq!(
+            (run.runs, &*run.path, trend.outcome, trend.exit_status()),
+            (2, "run-19", Outcome::Same, 1)
+        );
+        let said = text(&trend, report::text::Options { width: 200, ..Default::default() });
+        for words in [
+            "NOT DONE: send",
+            "the newest 2 runs were not done, the last of them in run-19",
+            "no carrier at tx0",
+        ] {
+            assert!(said.contains(words), "no `{words}`: {said}");
+        }
+        assert!(netdyno_trend::junit(&trend).contains("<failure message=\"NOT DONE"));
+        assert!(netdyno_trend::markdown(&trend).contains("The newest run was not done"));
+        assert!(netdyno_trend::page(&trend).contains("The newest run was not done"));
+    }
+    let later = Wish { since: Some(crate::made::BEGIN + 3600 * 20), ..Wish::default() };
+    assert_eq!(judged(&later).not_done, []);
+    // Another job that was done later says nothing of this one.
+    let mut other = result(30, 1e6);
+    other.requested =
+        Some(serde_json::json!({"kind": "send", "what": "ipv6/udp", "rate": "top", "seed": 30}));
+    write(made.path(), "run-30", &other);
+    assert_eq!(judged(&Wish::default()).exit_status(), 1);
+    write(made.path(), "run-31", &result(31, 1e6));
+    assert_eq!((judged(&Wish::default()).not_done, judged(&Wish::default()).exit_status()), (vec![], 0));
 }

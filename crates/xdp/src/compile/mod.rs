@@ -28,7 +28,7 @@ use crate::asm::{Asm, FP, If, Label, Op, R0, R1, R2, R3, R5, R6, R7, Reg, Size, 
 use crate::layout;
 use crate::{XdpError, compile::stream::Plan};
 use bpf::{Insn, Memory};
-use engine::CatchUp;
+use engine::Pacing;
 use engine::clock::Clock;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -72,8 +72,8 @@ pub struct Options {
     pub exit: Exit,
     /// What becomes of pages.
     pub pages: Pages,
-    /// How to catch up after a stall.
-    pub catch_up: CatchUp,
+    /// How frames are kept to their times.
+    pub pacing: Pacing,
     /// The clock whose times signatures carry: [`Clock::Tai`], or [`Clock::Monotonic`].
     pub stamps: Clock,
 }

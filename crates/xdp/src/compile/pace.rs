@@ -74,7 +74,7 @@ impl Compiler<'_> {
 
     /// R0, a time since the start, becomes one of the schedule.
     fn less_put_off(&mut self) {
-        if self.options.catch_up.is_never() {
+        if self.options.pacing.catch_up.is_never() {
             self.word(R1, layout::PUT_OFF);
             self.asm.op(Op::Sub, R0, R1);
         }
@@ -220,7 +220,7 @@ impl Compiler<'_> {
 
     /// The link's bound for catching up, for the longest of these frames.
     fn link(&self) -> Option<Link> {
-        let bits = self.options.catch_up.link()?;
+        let bits = self.options.pacing.catch_up.link()?;
         let frame = pacer::wire_bits(self.program.longest().into());
         let (ns_per_bit, burst) = pacer::budget_of(bits);
         let frames = (burst / frame.max(1)).clamp(1, pacer::MOST_BURST as u64);
@@ -286,10 +286,10 @@ impl Compiler<'_> {
 
     /// Moves the pacer: `engine::pacer` in integers. R0 is the time, R9 when the next frame is due.
     fn release(&mut self) {
-        if self.options.catch_up.is_never() {
+        if self.options.pacing.catch_up.is_never() {
             self.put_off();
         }
-        let catch_up = pacer::bounded(self.options.catch_up.times());
+        let catch_up = pacer::bounded(self.options.pacing.catch_up.times());
         let slope = (catch_up * 0.85 * 1024.0) as u64;
         let jump = (catch_up * 0.1 * 1e6) as u64;
         let (behind, moved, kept_up, store, met) =
@@ -298,7 +298,7 @@ impl Compiler<'_> {
         self.word(R1, layout::PACED_AT);
         self.set_word(layout::LOOKED, R1);
         self.set_word(layout::PACED_AT, R0);
-        if self.options.catch_up.link().is_some() {
+        if self.options.pacing.catch_up.link().is_some() {
             // Nothing is overdue: the run is where its schedule is, however it got there.
             let overdue = self.asm.label();
             self.asm.jump_if(If::Ge, R0, R9, overdue);

@@ -103,6 +103,22 @@ pub(super) const OPTIONS: &[Foreign] = &[
     of(&["collect"], &["-p", "--port"], &["listen"], Value::Before("[::]:")),
     of(&["collect"], &["-t"], &["rotate"], Value::Unit("s")),
     of(&["collect"], &["-l"], &["write"], Value::Same),
+    // Web servers'.
+    of(&["serve"], &["-p", "--port"], &["listen"], Value::Before("127.0.0.1:")),
+    of(&["serve"], &["--bind", "-b", "-B", "-l", "-L", "--addr", "--address"], &["listen"], Value::Same),
+    of(&["serve"], &["--tls-cert", "--certificate", "--ssl-cert"], &["cert"], Value::Same),
+    of(&["serve"], &["--tls-key", "--private-key", "--ssl-key"], &["key"], Value::Same),
+    // Those of wrk, ab, hey and others that load servers of HTTP.
+    of(&["sessions"], &["-c", "--concurrency", "--conns", "--clones"], &["in-flight"], Value::Number),
+    of(&["sessions"], &["-n", "--number", "--num-conns"], &["count"], Value::Number),
+    of(&["sessions"], &["--cps", "--conn-rate", "--rps", "-q"], &["rate"], Value::Unit("cps")),
+    of(&["sessions"], &["-H", "--host", "--target", "--dst", "--server-address"], &["to"], Value::Same),
+    of(&["sessions"], &["--source", "--src", "--src-ip", "--sources", "--pool"], &["clients"], Value::Same),
+    of(&["sessions"], &["--url", "--uri"], &["path"], Value::Same),
+    // Those of what keeps results over time.
+    of(&["trend"], &["--get", "--metric", "-m", "--key", "-f"], &["figure"], Value::Same),
+    of(&["trend"], &["--threshold", "--tolerance", "--min-change"], &["least"], Value::Unit("%")),
+    of(&["trend"], &["--html", "-o", "--output"], &["page"], Value::Same),
     // TRex's and MLRsearch's.
     of(&["search"], &["--frame-sizes", "--frame-size", "--packet-sizes"], &["size"], Value::Same),
     // Of all generators.

@@ -473,6 +473,21 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             example("A page with a plot for each figure", "netdyno trend results --page trend.html"),
         ],
     ),
+    ("xdp", &[example("What a program says of each frame", "netdyno xdp test filter.o some.pcap")]),
+    (
+        "xdp test",
+        &[
+            example("What a program says of each frame", "netdyno xdp test filter.o some.pcap"),
+            example(
+                "In CI: exit status 1 if a frame is not dropped",
+                "netdyno xdp test filter.o attack.pcap --expect drop",
+            ),
+            example(
+                "The frames as the program leaves them",
+                "netdyno xdp test balancer.o some.pcap --write left.pcapng",
+            ),
+        ],
+    ),
     (
         "tcprewrite",
         &[example(

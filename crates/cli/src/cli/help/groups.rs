@@ -38,6 +38,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
             ("reflect", "send frames back: far end of `send --round-trip` and STAMP"),
             ("bridge", "pass frames between two interfaces, edited on the way"),
             ("impair", "be a device with faults: delay, loss, reordering"),
+            ("xdp", "run an XDP program over a capture: verdicts, ns a frame"),
         ],
     ),
     (
@@ -128,6 +129,8 @@ const SEE: &[(&str, &str, &str)] = &[
     ("counters", "counters", "beforeafter endpoint"),
     ("drops", "why-lost", "counters send"),
     ("beforeafter", "counters", "counters"),
+    ("xdp", "xdp", "lab compare drops"),
+    ("xdp test", "xdp", "lab compare drops"),
     ("run", "jobs trend", "rerun report trend"),
     ("rerun", "jobs compare", "run compare"),
     ("report", "report", "compare rerun"),

@@ -3,10 +3,17 @@
 use std::error::Error as _;
 
 /// What to write in a value's place, where the error itself does not say it. `option` is as clap shows it: `--loop <TIMES>`.
-pub(super) fn tip(option: &str, value: &str, error: &clap::Error) -> Option<String> {
+pub(super) fn tip(verb: &str, option: &str, value: &str, error: &clap::Error) -> Option<String> {
     let name = option.split(' ').next()?;
     if let ("--get", Some((first, _))) = (name, value.split_once(',')) {
         return Some(format!("one figure each: --get {first}, and --get again for another"));
+    }
+    match (verb, name, value) {
+        ("trend", "--format", "html") => return Some("a page is written by --page FILE".to_owned()),
+        ("trend", "--format", "json") => return Some("that is --json".to_owned()),
+        ("trend", "--format", "csv") => return Some("--json has each value of each result".to_owned()),
+        ("trend", "--prune", age) if is_number(age) => return Some(format!("in days: --prune {age}d")),
+        _ => {}
     }
     let said = error.source().map(ToString::to_string).unwrap_or_default();
     let endless = ["inf", "infinite", "infinity", "forever", "endless", "unlimited", "-1"];
@@ -20,11 +27,14 @@ pub(super) fn tip(option: &str, value: &str, error: &clap::Error) -> Option<Stri
     }
     if said.contains("invalid socket address") {
         let port = value.trim_start_matches(':');
-        let port =
-            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) { port } else { "9100" };
+        let port = if is_number(port) { port } else { "9100" };
         return Some(format!("an address and a port are meant, such as {name} 127.0.0.1:{port}"));
     }
     None
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A version of NetFlow as it is often written: `v9`, `netflow9`, `netflow-v5`, `v10`.
@@ -50,6 +60,9 @@ mod tests {
             ("send ipv4/udp --lab --metrics 9100", "such as --metrics 127.0.0.1:9100"),
             ("send ipv4/udp --lab --metrics :9200", "such as --metrics 127.0.0.1:9200"),
             ("send ipv4/udp --lab --metrics host", "such as --metrics 127.0.0.1:9100"),
+            ("trend . --format html", "a page is written by --page FILE"),
+            ("trend . --format json", "that is --json"),
+            ("trend . --prune 90", "in days: --prune 90d"),
             ("probe a.pcap --export h:1 --format v9", "it is written so: 9"),
             ("probe a.pcap --export h:1 --format netflow-v5", "it is written so: 5"),
             ("probe a.pcap --export h:1 --format 10", "it is written so: ipfix"),

@@ -30,7 +30,7 @@ pub struct Serving {
     /// A test lasts no longer.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub server_max_duration: Option<u32>,
-    /// With -1: without a client for so long it ends.
+    /// With -1: end when no client has come for this long.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub idle_timeout: Option<u64>,
     /// The key that clients' tokens are decrypted with (PEM).
@@ -89,10 +89,10 @@ pub struct Asking {
     /// Seconds of the test; 0: until it is ended.
     #[arg(short, long, value_name = "SECONDS", conflicts_with_all = ["bytes", "blockcount"])]
     pub time: Option<u32>,
-    /// Until so many bytes are sent, or received.
+    /// End when this many bytes were sent, or received.
     #[arg(short = 'n', long, value_name = "N[KMG]", conflicts_with = "blockcount")]
     pub bytes: Option<String>,
-    /// Until so many blocks are.
+    /// End when this many blocks were.
     #[arg(short = 'k', long, value_name = "N[KMG]")]
     pub blockcount: Option<String>,
     /// Bytes of a block (128K), or of a datagram (the path's).

@@ -58,6 +58,30 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     Ok(0)
 }
 
+/// netperf's option for a setting of its test. Those of a test stand behind `--`, and some letters have another meaning there.
+pub fn called(setting: &str) -> Option<String> {
+    let option = match setting {
+        "test" => "-t",
+        "host" => "-H",
+        "port" | "from_port" => "-p",
+        "duration" | "bytes" | "transactions" => "-l",
+        "confidence" => "-I",
+        "iterations" | "least_iterations" => "-i",
+        "size" | "remote_size" => "-m behind --",
+        "receive_size" | "remote_receive_size" => "-M behind --",
+        "request" | "response" => "-r behind --",
+        "burst" => "-b behind --",
+        "ports" => "-p behind --",
+        "send_buffer" | "receive_buffer" => "-s behind --",
+        "remote_send_buffer" | "remote_receive_buffer" => "-S behind --",
+        "congestion" | "remote_congestion" => "-K behind --",
+        "mss" => "-G behind --",
+        "sendfile" => "-t TCP_SENDFILE",
+        _ => return None,
+    };
+    Some(option.to_owned())
+}
+
 fn test(o: &Options) -> Result<u8> {
     let selection = o.selection()?;
     if let Some((_, unknown)) = &selection
@@ -68,10 +92,11 @@ fn test(o: &Options) -> Result<u8> {
     let fill = o.fill.as_deref().map(filled).transpose()?;
     let signals = Signals::at_once()?;
     let places = Places::of(o)?;
+    let job = asked::job(o, &places);
+    super::check(&job, called)?;
     if o.headers {
         print(&places.banner(o).text())?;
     }
-    let job = asked::job(o, &places);
     let interim = Interims::new(o);
     let look = o.interim.map(|each| -> (Duration, Box<Look>) {
         (each, Box::new(move |moment: &Moment| interim.look(moment)))

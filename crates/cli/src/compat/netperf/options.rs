@@ -210,7 +210,7 @@ pub(super) fn place(option: &str, text: &str, into: &mut Place) -> Result<()> {
     if let Some(host) = host {
         if host.contains('/') {
             bail!(
-                "-{option} {}: addresses of chance (with a mask) are not supported: run one test for each address",
+                "-{option} {}: random addresses (with a mask) are not supported: run one test for each address",
                 printable(text)
             );
         }

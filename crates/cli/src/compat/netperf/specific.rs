@@ -244,10 +244,18 @@ fn compose(o: &mut Options, made: &Made) -> Result<()> {
 /// What follows from all of them.
 fn finish(o: &mut Options, remote_sizes: [Option<u32>; 2]) -> Result<()> {
     let most = largest(o.datagrams);
-    let sizes = [Some(o.own_sizes[0]), Some(o.own_sizes[1]), remote_sizes[0], remote_sizes[1]];
-    let messages = if o.flow.is_transactions() { [o.request_size, o.response_size] } else { [1, 1] };
-    if let Some(size) = sizes.into_iter().flatten().chain(messages).find(|size| *size > most) {
-        bail!("{size} bytes are more than a datagram holds: {most}");
+    let sizes = [
+        ("-m", Some(o.own_sizes[0])),
+        ("-M", Some(o.own_sizes[1])),
+        ("-m", remote_sizes[0]),
+        ("-M", remote_sizes[1]),
+        ("-r", Some(o.request_size).filter(|_| o.flow.is_transactions())),
+        ("-r", Some(o.response_size).filter(|_| o.flow.is_transactions())),
+    ];
+    for (option, size) in sizes {
+        if let Some(size) = size.filter(|size| *size > most) {
+            bail!("{option} {size}: that is more bytes than a datagram holds: {most}");
+        }
     }
     if o.datagrams && o.length < 0 && !o.flow.is_transactions() {
         bail!("-l {}: datagrams may be lost, so that their number ends no test: give seconds", o.length);

@@ -32,6 +32,12 @@ impl Getopt {
             }
             match word.strip_prefix('-') {
                 Some(letters) if !letters.is_empty() => self.cluster = letters.to_owned(),
+                // A server has no host.
+                _ if self.specs.contains("H:") => bail!(
+                    "`{0}` is a word without an option: {1} takes none; the host is {1} -H {0}",
+                    printable(&word),
+                    self.tool
+                ),
                 _ => bail!("`{}` is a word without an option: {} takes none", printable(&word), self.tool),
             }
         }

@@ -237,6 +237,24 @@ fn a_hole_of_before_a_restart_is_not_filled_by_its_number_of_after_it() {
 }
 
 #[test]
+fn where_a_life_comes_to_what_the_one_before_ended_with_it_is_still_its_own() {
+    // sFlow: no time but the uptime, and numbers that always begin at 1.
+    let mut sequence = Sequence::default();
+    let mut at = |number: u32, uptime: u32| sequence.arrive(number, &Holds::of(1).up(uptime), false);
+    for number in 1..=20 {
+        at(number, number * 1000);
+    }
+    assert_eq!(at(1, 500), Verdict::Anew);
+    (2..=19).for_each(|number| assert_eq!(at(number, 500 + number * 600), Verdict::Next));
+    // 20 was lost. By number and uptime this goes on from the life before, which has been over for long.
+    assert_eq!(at(21, 20_500), Verdict::Next);
+    assert_eq!(sequence.tally(), Tally { missing: 1, restarts: 1, ..Tally::default() });
+    // Right behind a restart it is of the life before.
+    let mut at = |number: u32, uptime: u32| sequence.arrive(number, &Holds::of(1).up(uptime), false);
+    assert_eq!([at(1, 500), at(22, 21_000)], [Verdict::Anew, Verdict::Late]);
+}
+
+#[test]
 fn an_uptime_that_wraps_and_a_clock_that_is_set_are_no_restart() {
     let mut sequence = Sequence::default();
     let mut at = |number: u32, uptime: u32, at_s: u32| {

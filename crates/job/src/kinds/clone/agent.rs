@@ -74,7 +74,7 @@ pub struct Forwarded {
     pub lost_bytes: u64,
     /// Bytes that the connection took, encrypted.
     pub sent_bytes: u64,
-    /// Connections to the clone that came about.
+    /// Connections to the clone that were established.
     pub connections: u64,
     /// CPU time.
     pub cpu_ns: u64,
@@ -93,7 +93,7 @@ pub struct ForwardedSessions {
     pub shed: u64,
     /// or because the connection to the clone broke.
     pub lost: u64,
-    /// Not forwarded: SYNs whose connection never came about,
+    /// Not forwarded: SYNs whose connection was never established,
     pub half_open: u64,
     /// refused by the server,
     pub refused: u64,

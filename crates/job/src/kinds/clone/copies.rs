@@ -320,7 +320,7 @@ impl Copies {
         done.map(|()| self.time(number, now_real() + CONNECT_NS))
     }
 
-    /// A connection did not come about.
+    /// A connection was not established.
     fn unconnected(&mut self, number: u32, errno: Errno) {
         let second = self.copies.get(number).is_some_and(|copy| copy.second);
         let counted = &mut of(&mut self.sides, second).counted;
@@ -630,7 +630,7 @@ pub fn now_real() -> u64 {
     clocks::now(clocks::Clock::Realtime)
 }
 
-/// Is it known whether the connection came about?
+/// Is it known whether the connection was established?
 fn has_answer(socket: &OwnedFd) -> bool {
     polled(socket, PollFlags::OUT, Duration::ZERO).is_ok_and(|flags| !flags.is_empty())
 }

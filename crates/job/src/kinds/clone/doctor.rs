@@ -448,7 +448,7 @@ fn judged(args: &Cloning, to: SocketAddr, from: Option<SocketAddr>, tried: &Trie
     let first = if tried.syn {
         step(syn, State::Good, format!("left from {own}"))
     } else if connected {
-        unknown(syn, "the connection came about; its interface has no Ethernet frames to show")
+        unknown(syn, "the connection was established; its interface has no Ethernet frames to show")
     } else {
         let (why, command) = match tried.errno {
             Some(Errno::NETUNREACH) => ("there is no route to the target".to_owned(), format!("ip route get {ip}")),
@@ -501,13 +501,15 @@ fn judged(args: &Cloning, to: SocketAddr, from: Option<SocketAddr>, tried: &Trie
     }
     let second = match tried.syn_ack {
         true => step(syn_ack, State::Good, format!("came back to {own}")),
-        false => unknown(syn_ack, "the connection came about; its interface has no Ethernet frames to show"),
+        false => {
+            unknown(syn_ack, "the connection was established; its interface has no Ethernet frames to show")
+        }
     };
     let third = match (tried.took, tried.ack) {
         (Some(took), true) => {
             step(ack, State::Good, format!("sent; the connection took {}", report::units::time(took.as_nanos() as u64)))
         }
-        (Some(_), false) => unknown(ack, "the connection came about; its ACK was not seen"),
+        (Some(_), false) => unknown(ack, "the connection was established; its ACK was not seen"),
         (None, _) => step(
             ack,
             State::Bad,

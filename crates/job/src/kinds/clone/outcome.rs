@@ -296,7 +296,7 @@ fn judge_connections(report: &mut Report, cloned: &Cloned) {
         let why = failures.iter().filter(|(_, count)| *count > 0);
         let why: Vec<String> = why.map(|(what, count)| format!("{} {what}", units::count(*count))).collect();
         let said = format!(
-            "{} of {} to the target did not come about: {}",
+            "{} of {} to the target were not established: {}",
             units::count(failed),
             counted(c.wanted, "connection"),
             why.join(", ")
@@ -412,7 +412,7 @@ fn judge_noise(report: &mut Report, noise: &ClonedNoise) {
     let unsaid = noise.sent.due - noise.sent.sent.min(noise.sent.due);
     if lost + unsaid > 0 {
         let said = format!(
-            "the second target {} did not hear everything: {} of {} did not come about, {} were not said: its noise is less than \
+            "the second target {} did not hear everything: {} of {} were not established, {} were not sent: its noise is less than \
              there is",
             noise.target,
             units::count(lost),

@@ -4,6 +4,7 @@
 use crate::place::Place;
 use anyhow::{Result, bail};
 use clone::funnel::{Frames, Sessions};
+use port::local::within;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use spec::Cloning;
@@ -186,18 +187,6 @@ fn of_one_program(ours: &[u64], theirs: &[u64]) -> bool {
 /// Is it an address of this host, in the calling thread's network namespace?
 pub fn is_here(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
-}
-
-fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
-    match (address, first) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(32u32.saturating_sub(bits.into())).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(a), IpAddr::V6(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(128u32.saturating_sub(bits.into())).unwrap_or(0) == 0
-        }
-        _ => false,
-    }
 }
 
 /// Of addresses that nobody in the Internet has: RFC 1918, 6598, 4193, 2544, loopback, link-local and documentation.

@@ -162,7 +162,7 @@ fn one_way(stamp: &mut Stamp, outcome: &Outcome) {
         if outcome.stepped_ns.is_some() {
             return Err("this host's clock was set while it lasted".to_owned());
         }
-        let error = one_way_error(way, figures, outcome.clock.error_ns).map_err(withheld)?;
+        let error = one_way_error(way, figures, outcome.clock_error_ns).map_err(withheld)?;
         Ok((Distribution::whole(&way.delay), error))
     };
     match way(&figures.forward) {
@@ -242,7 +242,7 @@ fn clocks(outcome: &Outcome) -> StampClocks {
         t1: "program".to_owned(),
         t4: "kernel".to_owned(),
         t4_by_program: outcome.stamped_here,
-        own_error_ns: outcome.clock.error_ns,
+        own_error_ns: outcome.clock_error_ns,
         reflector_error_ns: theirs.and_then(|clock| clock.error_ns),
         reflector_synchronised: theirs.map(|clock| clock.synchronised),
         reflector_format: theirs.map(|clock| format(clock.format)),

@@ -270,7 +270,7 @@ fn connect(to: SocketAddr) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Whether a connection came about, once that is known.
+/// Whether a connection was established, once that is known.
 fn arrived(socket: &TcpStream) -> Option<bool> {
     let mut asked = [PollFd::new(socket, PollFlags::OUT)];
     match poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {

@@ -384,15 +384,36 @@ fn add_up(seen: &Seen, exports: bool) -> Option<String> {
             count(ended)
         ));
     }
+    if !exports {
+        return None;
+    }
     let (sent, unsent) = (seen.sent.records, seen.sent.unsent[0]);
-    let whole = sent + unsent + seen.unsayable + seen.untimely;
-    (exports && whole != ended).then(|| {
+    let unsayable = seen.unsayable + seen.untimely;
+    if sent + unsent + unsayable == ended {
+        // Of what the protocol cannot say only the records are counted.
+        return contents(seen).filter(|_| unsayable == 0);
+    }
+    Some(format!(
+        "of {} that ended {} are counted as sent, {} as not sent, {} as ones that the protocol cannot say: this is a defect of netdyno",
+        report::units::counted(ended, "record"),
+        count(sent),
+        count(unsent),
+        count(unsayable)
+    ))
+}
+
+/// The packets and bytes that were metered are those of all records.
+fn contents(seen: &Seen) -> Option<String> {
+    let [packets, octets] = [0, 1].map(|at: usize| seen.sent.counted[at] + seen.sent.unsent[at + 1]);
+    let (metered, metered_octets) = (seen.table.packets, seen.octets);
+    ((packets, octets) != (metered, metered_octets)).then(|| {
+        let (count, counted) = (report::units::count, report::units::counted);
         format!(
-            "of {} that ended {} are counted as sent, {} as not sent, {} as ones that the protocol cannot say: this is a defect of netdyno",
-            report::units::counted(ended, "record"),
-            count(sent),
-            count(unsent),
-            count(seen.unsayable + seen.untimely)
+            "{} with {} were metered, and all records together count {} and {}: this is a defect of netdyno",
+            counted(metered, "packet"),
+            counted(metered_octets, "byte"),
+            count(packets),
+            count(octets)
         )
     })
 }
@@ -508,6 +529,17 @@ mod tests {
     fn records_that_are_neither_sent_nor_counted_as_not_sent_are_told() {
         assert_eq!(add_up(&seen(10, 7, 2, 1), true), None);
         assert_eq!(add_up(&seen(10, 0, 0, 0), false), None, "nobody is to get them");
+        let told = |packets: u64, octets: u64| {
+            let mut seen = Seen { octets: 640, ..seen(10, 7, 3, 0) };
+            seen.table.packets = 20;
+            seen.sent.counted = [packets, octets];
+            seen.sent.unsent = [3, 5, 40];
+            add_up(&seen, true)
+        };
+        assert_eq!(told(15, 600), None);
+        for (packets, octets) in [(14, 600), (15, 599)] {
+            assert!(told(packets, octets).is_some_and(|said| said.starts_with("20 packets with 640 bytes")));
+        }
         assert!(
             add_up(&seen(10, 7, 2, 0), true)
                 .is_some_and(|said| said.starts_with("of 10 records that ended 7"))

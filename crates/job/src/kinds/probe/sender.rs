@@ -71,6 +71,8 @@ pub fn add(sum: &mut Counts, counts: &Counts) {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sent {
     pub records: u64,
+    /// The packets and bytes that these count.
+    pub counted: [u64; 2],
     /// Messages of records, and their bytes.
     pub messages: u64,
     pub bytes: u64,
@@ -89,7 +91,9 @@ impl Tally {
         if message.counts[0] == 0 {
             // What the probe says of itself.
         } else if message.taken.load(Relaxed) {
-            self.0.records += message.counts[0];
+            let [records, packets, octets] = message.counts;
+            self.0.records += records;
+            self.0.counted = [self.0.counted[0] + packets, self.0.counted[1] + octets];
             self.0.messages += 1;
             self.0.bytes += message.bytes.len() as u64;
         } else {
@@ -101,6 +105,7 @@ impl Tally {
         let sum = std::mem::take(&mut self.0);
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         told.records += sum.records;
+        told.counted = [told.counted[0] + sum.counted[0], told.counted[1] + sum.counted[1]];
         told.messages += sum.messages;
         told.bytes += sum.bytes;
         add(&mut told.unsent, &sum.unsent);

@@ -13,10 +13,11 @@ use crate::run::counters::Leaving;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use report::{Code, Report};
-use sessions::{Clients, Counts, Load, Options, Ran, SessionsError, request};
+use sessions::{Clients, Close, Counts, Load, Options, Ran, SessionsError, request};
 use snapshot::{Connections, Count, Snapshot, Title};
-use spec::{Pool, Sessions};
+use spec::{Pool, SessionClose, Sessions};
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -26,7 +27,10 @@ use xdp::way::{Way, find_until};
 const HTTP: u16 = 80;
 /// Ports of clients: from here to the last. Those below may be of services.
 const FIRST_PORT: u16 = 16_384;
-const PORTS: u32 = 65_536 - FIRST_PORT as u32;
+/// Of an address that is the host's own: from here, without those that the host takes by itself.
+const FIRST_OF_HOST: u16 = 1024;
+/// The host takes its ports from these, if it does not say from which.
+const EPHEMERAL: RangeInclusive<u16> = 32_768..=60_999;
 /// Slots that there are at least, if there are tuples for them, and at most: 32 MB, 512 MB.
 const USUAL_SLOTS: u64 = 1 << 20;
 const MOST_SLOTS: u64 = 1 << 24;
@@ -87,7 +91,7 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     session.board.end();
     following.end(None, &mut report);
     carrier::warn(&mut report);
-    let (counts, times) = (clients.counts(), clients.times());
+    let (counts, times, open) = (clients.counts(), clients.times(), clients.open());
     drop(clients);
     let ran = match ran {
         Ok(Ok(ran)) => ran,
@@ -104,8 +108,8 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     let intervals = watched.samples.intervals();
     report.intervals =
         intervals.map(|ends| outcome::interval(ends.map(|(at, now)| (at, moved(&now))))).collect();
-    outcome::fill(&mut report, &plan, (&counts, &ran), &times);
-    outcome::judge(&mut report, &plan, (&counts, &ran), count.is_some() || duration.is_some());
+    outcome::fill(&mut report, &plan, (&counts, &ran, open), &times);
+    outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
     outcome::compare(&mut report, &place, &counts, &mut leaving);
     Ok(report)
 }
@@ -157,9 +161,10 @@ impl Plan {
                 pool.first
             );
         }
+        let ports = ports(place, &pool, &own)?;
         let rate = args.connections_per_second();
         let in_flight = args.in_flight.or((rate.is_none()).then_some(IN_FLIGHT));
-        let tuples = u64::from(pool.count) * u64::from(PORTS);
+        let tuples = u64::from(pool.count) * ports.len() as u64;
         let slots = tuples.min(USUAL_SLOTS.max(in_flight.unwrap_or(0).saturating_mul(2)).min(MOST_SLOTS));
         if let Some(in_flight) = in_flight.filter(|in_flight| *in_flight > slots) {
             bail!(
@@ -167,12 +172,25 @@ impl Plan {
                  (up to 16777216 tuples)"
             );
         }
+        let held = args.connections.as_deref().copied();
+        let slots = slots.max(tuples.min(held.unwrap_or(0)).min(MOST_SLOTS));
+        if let Some(held) = held.filter(|held| *held > slots) {
+            bail!(
+                "`.connections` {held}: there are {slots} tuples for connections; give more addresses with `.clients` (up to 16777216 tuples)"
+            );
+        }
         let server = SocketAddrV4::new(to, args.to.port.unwrap_or(HTTP));
         let size = args.request_size.map(|size| size as usize);
-        let request = request(&server.to_string(), args.path.as_deref().unwrap_or("/"), size);
+        let closes = args.closes();
+        let path = args.path.as_deref().unwrap_or("/");
+        let request = request(&server.to_string(), path, size, closes == SessionClose::Server);
+        let requests = args.requests.unwrap_or(1);
         let payload = payload(place);
         if request.len() > usize::from(payload) {
             bail!("a request of {} bytes does not fit in one segment of {payload} bytes", request.len());
+        }
+        if request.len() as u64 * u64::from(requests) > MOST_ASKED {
+            bail!("`.requests` {requests} of {} bytes each: a connection asks 1 GB at most", request.len());
         }
         let options = Options {
             server,
@@ -180,16 +198,30 @@ impl Plan {
             host: host.unwrap_or(Ipv4Addr::UNSPECIFIED),
             first_address: pool.first,
             addresses: pool.count,
-            first_port: FIRST_PORT,
+            first_port: *ports.start(),
             slots: u32::try_from(slots).unwrap_or(u32::MAX),
             request,
+            requests,
+            think: args.think.as_deref().copied().unwrap_or_default(),
+            close: match closes {
+                SessionClose::Server => Close::Server,
+                SessionClose::Fin => Close::Fin,
+                SessionClose::Rst => Close::Rst,
+            },
+            holds: args.holds(),
             mss: payload,
             retransmit_after: args.retransmit_after.as_deref().copied().unwrap_or(RETRANSMIT_AFTER),
             timeout: args.timeout.as_deref().copied().unwrap_or(TIMEOUT),
             generic: args.generic,
         };
-        let (count, duration) = (args.count.as_deref().copied(), args.duration.as_deref().copied());
-        Ok(Plan { options, load: Load { next_hop: [0; 6], rate, count, duration, in_flight }, host })
+        let (count, duration) = (args.count.as_deref().copied().or(held), args.duration.as_deref().copied());
+        let hold = args.hold.as_deref().copied().or(args.use_again.then_some(Duration::ZERO));
+        let use_again = args.use_again;
+        Ok(Plan {
+            options,
+            load: Load { rate, count, duration, in_flight, hold, use_again, ..Load::default() },
+            host,
+        })
     }
 
     /// The next hop is asked for when answers can arrive: a server in XDP answers by XDP, which a veth without a program does not take.
@@ -203,6 +235,14 @@ impl Plan {
             .map_err(|error| anyhow::anyhow!("{}", error.to_string().replace("ether(dst=...)", "`.mac` MAC")))
     }
 
+    /// An end was asked for.
+    fn is_bounded(&self) -> bool {
+        match self.options.holds {
+            true => self.load.hold.is_some(),
+            false => self.load.count.is_some() || self.load.duration.is_some(),
+        }
+    }
+
     /// The clients' addresses, for a person.
     fn from(&self) -> String {
         let (first, count) = (self.options.first_address, self.options.addresses);
@@ -211,6 +251,41 @@ impl Plan {
             _ => format!("{} addresses from {first} on", report::units::count(count.into())),
         }
     }
+}
+
+/// More requests of a connection would have sequence numbers that come again.
+const MOST_ASKED: u64 = 1_000_000_000;
+
+/// The ports of clients. Those of an address that the host has itself are none that the host takes for connections of its own, which
+/// would else be taken for ours and reset.
+fn ports(place: &Place, pool: &Pool, own: &[IpAddr]) -> Result<RangeInclusive<u16>> {
+    let of_host = own.iter().any(|own| matches!(own, IpAddr::V4(own) if pool.has(*own)));
+    if !of_host {
+        return Ok(FIRST_PORT..=u16::MAX);
+    }
+    let said = place.run_in(|| std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range"))?;
+    let numbers = said.unwrap_or_default();
+    let mut numbers = numbers.split_whitespace().filter_map(|number| number.parse::<u16>().ok());
+    let taken = match (numbers.next(), numbers.next()) {
+        (Some(low), Some(high)) if low <= high => low..=high,
+        _ => EPHEMERAL,
+    };
+    beside(&taken).with_context(|| {
+        format!(
+            "this host takes ports {} to {} for its own connections and leaves none for clients of its address: give other addresses with \
+             `.clients`, or a narrower range with sysctl net.ipv4.ip_local_port_range",
+            taken.start(),
+            taken.end()
+        )
+    })
+}
+
+/// The larger of the ranges below and above.
+fn beside(taken: &RangeInclusive<u16>) -> Option<RangeInclusive<u16>> {
+    let below = FIRST_OF_HOST..=taken.start().saturating_sub(1);
+    let above = taken.end().checked_add(1).map(|first| first..=u16::MAX);
+    let all = [Some(below), above].into_iter().flatten().filter(|range| !range.is_empty());
+    all.max_by_key(ExactSizeIterator::len)
 }
 
 /// The longest payload of a segment there.

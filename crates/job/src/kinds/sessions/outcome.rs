@@ -4,7 +4,7 @@ use super::Plan;
 use crate::place::Place;
 use crate::run::counters::{self, Leaving, Told};
 use histogram::Histogram;
-use report::{Choice, Code, Distribution, Interval, Report, Rx, Totals, Tx, units};
+use report::{Choice, Code, Distribution, HeldSessions, Interval, Report, Rx, Totals, Tx, units};
 use sessions::{Counts, Ran};
 use snapshot::Count;
 use xdp::way::Way;
@@ -37,7 +37,7 @@ fn per_second(count: u64, ns: u64) -> f64 {
 pub(super) fn fill(
     report: &mut Report,
     plan: &Plan,
-    (counts, ran): (&Counts, &Ran),
+    (counts, ran, open): (&Counts, &Ran, u64),
     [handshake, answer]: &[Histogram; 2],
 ) {
     let span = ran.duration_ns;
@@ -61,6 +61,27 @@ pub(super) fn fill(
         timed_out: counts.timed_out,
         unanswered: counts.unanswered,
         abandoned: counts.abandoned,
+        closed_early: counts.closed_early,
+        refused: counts.refused,
+        open,
+        requests: counts.asked,
+        answers: counts.answers(),
+        status_1xx: counts.status_1xx,
+        status_2xx: counts.status_2xx,
+        status_3xx: counts.status_3xx,
+        status_4xx: counts.status_4xx,
+        status_5xx: counts.status_5xx,
+        not_http: counts.not_http,
+        unframed_answers: counts.unframed,
+        held: plan.options.holds.then_some(HeldSessions {
+            asked: plan.load.count.unwrap_or(0),
+            held: ran.held,
+            opening_ns: ran.settled_ns,
+            used_again: counts.used_again,
+            answered_again: counts.used_again_answered,
+            using_ns: ran.using_ns,
+            closing_ns: ran.closing_ns,
+        }),
         retransmitted: counts.retransmitted(),
         retransmitted_syns: counts.retransmitted_syns,
         retransmitted_requests: counts.retransmitted_requests,
@@ -72,6 +93,7 @@ pub(super) fn fill(
         malformed: counts.malformed,
         resets_sent: counts.resets_sent,
         deferred_requests: counts.deferred,
+        undeferred_requests: counts.undeferred,
         without_room: counts.no_room,
         arp_replies: counts.arp_replies,
         answer_bytes: counts.answer_bytes,
@@ -89,7 +111,12 @@ pub(super) fn fill(
 }
 
 /// What was short. `bounded`: an end was asked for.
-pub(super) fn judge(report: &mut Report, plan: &Plan, (counts, ran): (&Counts, &Ran), bounded: bool) {
+pub(super) fn judge(
+    report: &mut Report,
+    plan: &Plan,
+    (counts, ran, open): (&Counts, &Ran, u64),
+    bounded: bool,
+) {
     let verdict = &mut report.result.verdict;
     if ran.stopped && bounded {
         verdict.fall_short(Code::Stopped, "stopped before its end");
@@ -109,35 +136,92 @@ pub(super) fn judge(report: &mut Report, plan: &Plan, (counts, ran): (&Counts, &
         verdict.fall_short(Code::RateNotReached, said);
     }
     if counts.failed() > 0 {
-        let kinds = [
-            (counts.reset, "reset"),
-            (counts.timed_out, "timed out"),
-            (counts.unanswered, "closed without an answer"),
-            (counts.abandoned, "abandoned when the run was ended"),
-        ];
-        let kinds: Vec<String> = kinds
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", units::count(*count)))
-            .collect();
+        verdict.fall_short(Code::SessionsFailed, failures(counts));
+    }
+    if let Some(said) = statuses(counts) {
+        verdict.fall_short(Code::SessionsFailed, said);
+    }
+    let answered = counts.used_again_answered;
+    if answered < counts.used_again {
         let said = format!(
-            "{} of {} did not finish: {}",
-            units::count(counts.failed()),
-            units::counted(counts.opened, "connection"),
-            kinds.join(", ")
+            "{} of {} that were used again were answered",
+            units::count(answered),
+            units::counted(counts.used_again, "connection")
         );
         verdict.fall_short(Code::SessionsFailed, said);
     }
-    if counts.opened != counts.ended() && ran.duration_ns > 0 {
-        let said = format!("{opened} connections were opened and {} ended", units::count(counts.ended()));
-        verdict.fall_short(Code::CountersDisagree, said);
-    }
+    adds_up(report, (counts, ran, open));
+    let verdict = &mut report.result.verdict;
     if counts.no_room > 0 {
         let said = format!(
             "{} not sent: the frames that asked for them had no room, and the driver gives none",
             units::counted(counts.no_room, "segment")
         );
         verdict.fall_short(Code::SessionsUnsent, said);
+    }
+}
+
+/// How many connections failed, and how.
+fn failures(counts: &Counts) -> String {
+    let kinds = [
+        (counts.reset, "reset"),
+        (counts.timed_out, "timed out"),
+        (counts.unanswered, "closed before the answer was whole"),
+        (counts.closed_early, "closed by the server before their time"),
+        (counts.refused, "ended because the server takes no segment as long as the request"),
+        (counts.abandoned, "abandoned when the run was ended"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", units::count(*count)))
+        .collect();
+    format!(
+        "{} of {} did not finish: {}",
+        units::count(counts.failed()),
+        units::counted(counts.opened, "connection"),
+        kinds.join(", ")
+    )
+}
+
+/// Answers that were whole and say that something is wrong.
+fn statuses(counts: &Counts) -> Option<String> {
+    let kinds = [
+        (counts.status_4xx, "status 4xx"),
+        (counts.status_5xx, "status 5xx"),
+        (counts.not_http, "no status of HTTP/1.1"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} had {what}", units::count(*count)))
+        .collect();
+    let of = units::counted(counts.answers(), "answer");
+    (!kinds.is_empty()).then(|| format!("of {of} {}", kinds.join(", ")))
+}
+
+/// Sums that must be equal, of which each side was counted by itself.
+fn adds_up(report: &mut Report, (counts, ran, open): (&Counts, &Ran, u64)) {
+    let verdict = &mut report.result.verdict;
+    if counts.opened != counts.ended() + open {
+        let said = format!(
+            "{} opened, {} ended and {} still open by their slots: the programs did not count each once",
+            units::counted(counts.opened, "connection"),
+            units::count(counts.ended()),
+            units::count(open)
+        );
+        verdict.fall_short(Code::CountersDisagree, said);
+    } else if open > 0 && ran.duration_ns > 0 {
+        let said = format!("{} left open", units::counted(open, "connection"));
+        verdict.fall_short(Code::CountersDisagree, said);
+    }
+    if counts.answers() > counts.asked {
+        let said = format!(
+            "{} were asked and {} answered",
+            units::counted(counts.asked, "request"),
+            units::count(counts.answers())
+        );
+        verdict.fall_short(Code::CountersDisagree, said);
     }
 }
 

@@ -102,7 +102,17 @@ fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
             format!("`.listen` {listen}: a program of this host listens there; name another port")
         })?;
     }
-    let (answer, mss) = (answer(args.response_size.unwrap_or(BODY) as usize), payload(place));
+    if answers_arp && !args.yes_disrupt.contains(&place.spec) {
+        nobodys(place, *listen.ip())?;
+    }
+    let requests = args.requests.unwrap_or(1);
+    let (answer, mss) = (answer(args.response_size.unwrap_or(BODY) as usize, requests == 1), payload(place));
+    if answer.len() as u64 * u64::from(requests) > MOST_OF_A_CONNECTION {
+        bail!(
+            "`.requests` {requests} with answers of {} bytes: a connection may take 1 GB; give a smaller number or a smaller `.response_size`",
+            answer.len()
+        );
+    }
     if answer.len().div_ceil(usize::from(mss)) > SEGMENTS {
         bail!(
             "`.response_size`: an answer of {} bytes has more than {SEGMENTS} segments of {mss} bytes here; give a smaller one",
@@ -116,9 +126,30 @@ fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
         answers_arp,
         answer,
         mss,
+        requests,
         key: [seed as u32, (seed >> 32) as u32],
         generic: args.generic,
     })
+}
+
+/// Its sequence numbers tell how far it is, and are known by that to be of this server: that is worth something only if few are right.
+const MOST_OF_A_CONNECTION: u64 = 1_000_000_000;
+
+/// Refuses an address that another host of the link has: ARP would be answered for it from here, and what is that host's would come here.
+fn nobodys(place: &Place, address: std::net::Ipv4Addr) -> Result<()> {
+    let name = &place.interface.name;
+    let holder = place.run_in(|| port::resolve::holder(name, address.into()))?;
+    // Who cannot ask is told so where it matters: the server needs the same rights.
+    if let Ok(Some(mac)) = holder {
+        bail!(
+            "`.listen` {address} is the address of another host on {} ({}): its connections would come here; give an address that is \
+             nobody's, or say `.yes_disrupt` {}",
+            place.spec,
+            wire::Mac(mac),
+            place.spec
+        );
+    }
+    Ok(())
 }
 
 /// What came, and what left.

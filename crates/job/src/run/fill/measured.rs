@@ -1,6 +1,7 @@
 //! What a meter measured, as the result has it: the same of a run and of `netdyno measure`.
 
-use meter::clock::{ClockState, StepWatch};
+use clocks::ClockState;
+use meter::clock::StepWatch;
 use meter::{Snapshot, StreamStats};
 use report::{
     Bucket, Code, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals,

@@ -236,7 +236,7 @@ impl Rig {
             onlooker,
             ..self.setup(program, offer.count, offer.duration, (Arc::clone(stop), None))
         };
-        setup.job.catch_up = CATCH_UP;
+        setup.job.pacing.catch_up = CATCH_UP;
         let report = run::run(setup)?;
         let ahead_ns = clocks::ahead(clocks::Clock::Realtime, clocks::Clock::Monotonic).ns;
         Ok((report, began_ns.load(Relaxed).saturating_add_signed(ahead_ns)))

@@ -76,7 +76,7 @@ pub struct ClonedFrames {
 pub struct ClonedSessions {
     /// Sessions that were seen on the wire.
     pub seen: u64,
-    /// SYNs whose connection never came about.
+    /// SYNs whose connection was never established.
     pub half_open: u64,
     /// Sessions that the server refused.
     pub refused: u64,
@@ -318,9 +318,9 @@ pub struct ClonedPlace {
 figures! {
     /// Sessions that were copied, from their beginning or adopted.
     SESSIONS = "cloned_sessions", "sessions copied", Count;
-    /// Connections to the target that came about.
+    /// Connections to the target that were established.
     CONNECTED = "cloned_connections", "connections to the target", Count;
-    /// Connections to the target that did not come about.
+    /// Connections to the target that were not established.
     UNCONNECTED = "clone_failed_connections", "connections that failed", Count, Lower;
     /// Bytes that were said to the target.
     SENT = "cloned_bytes", "bytes said to the target", Bytes;
@@ -377,7 +377,7 @@ impl ClonedSessions {
 }
 
 impl ClonedConnections {
-    /// Connections that did not come about, with the reasons.
+    /// Connections that were not established, with the reasons.
     pub fn failures(&self) -> [(&'static str, u64); 5] {
         [
             ("refused", self.refused),

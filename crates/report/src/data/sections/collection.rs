@@ -129,7 +129,7 @@ pub struct Exported {
     /// Samples that did not arrive, by the numbers that the sources of sFlow give them.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub missing_samples: u64,
-    /// Samples that agents of sFlow say they dropped for want of resources.
+    /// Samples that agents of sFlow say they dropped for lack of resources.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub dropped_samples: u64,
 }

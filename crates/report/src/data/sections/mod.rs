@@ -33,6 +33,7 @@ pub mod stamp;
 pub mod streams;
 pub mod totals;
 pub mod verdict;
+pub mod xdp;
 
 use crate::data::figure::{Figure, Measured};
 use crate::data::model::Report;
@@ -63,7 +64,7 @@ struct Part {
 }
 
 /// All parts with figures, in the order of figures.csv.
-static PARTS: [Part; 13] = [
+static PARTS: [Part; 14] = [
     Part { declared: sent::DECLARED, kinds: FRAMES, figures: sent::figures },
     Part { declared: received::DECLARED, kinds: FRAMES, figures: received::figures },
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
@@ -91,6 +92,7 @@ static PARTS: [Part; 13] = [
         figures: endpoint_search::figures,
     },
     Part { declared: sessions::DECLARED, kinds: &["sessions"], figures: sessions::figures },
+    Part { declared: xdp::DECLARED, kinds: FRAMES, figures: xdp::figures },
     Part { declared: pacing::DECLARED, kinds: FRAMES, figures: pacing::figures },
     Part { declared: search::DECLARED, kinds: &["search", "trial"], figures: search::figures },
 ];

@@ -69,6 +69,16 @@ pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     figures
 }
 
+/// What a trial that was the whole run has by the names that it has among others. They are no figures of the run, whose own say the
+/// same, but may be asked for.
+pub(crate) fn of_one_trial(report: &Report) -> Vec<Measured> {
+    let mut figures = Vec::new();
+    if report.command == "trial" && report.result.tx.is_some() {
+        report.result.trials.iter().for_each(|t| trial(t, &mut figures));
+    }
+    figures
+}
+
 fn searched(size: &SizeResult, trials: &[Trial], axis: &SearchAxis, figures: &mut Vec<Measured>) {
     let bytes = match size.frame_size.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("{} bytes", size.frame_size),

@@ -7,8 +7,8 @@ use crate::data::distribution::Distribution;
 use crate::data::figure::{Measured, figures};
 use crate::data::model::Report;
 
-/// What became of TCP connections. `opened` is the sum of `finished` and `failed`, and `failed` that of `reset`, `timed_out`,
-/// `unanswered` and `abandoned`.
+/// What became of TCP connections. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`, `timed_out`,
+/// `unanswered`, `closed_early`, `refused` and `abandoned`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
     /// Address and port of the server.
@@ -23,7 +23,8 @@ pub struct Sessions {
     pub opened: u64,
     /// Connections that the server accepted (SYN-ACK).
     pub established: u64,
-    /// Connections that went to their end: an answer, and a FIN from either side that the other acknowledged.
+    /// Connections that went to their end: each request had a whole answer, whatever its status, and either side closed and had that
+    /// acknowledged; or the client ended it by a RST, where that was asked for.
     pub finished: u64,
     /// Connections that did not.
     pub failed: u64,
@@ -31,10 +32,49 @@ pub struct Sessions {
     pub reset: u64,
     /// Connections that were not over in time.
     pub timed_out: u64,
-    /// Connections that the server closed without an answer.
+    /// Connections that the server closed before the answer at hand was whole.
     pub unanswered: u64,
+    /// Connections that the server closed after a whole answer, though more was to be asked or they were to be held.
+    #[serde(default)]
+    pub closed_early: u64,
+    /// Connections that were ended by a RST from here, because the server takes no segment as long as the request (its MSS).
+    #[serde(default)]
+    pub refused: u64,
     /// Connections that were ended by a RST from here, because the run was ended before its time.
     pub abandoned: u64,
+    /// Connections that were still open at the end, as their slots say: none, unless the run broke off.
+    #[serde(default)]
+    pub open: u64,
+    /// Requests, without those that were sent again.
+    #[serde(default)]
+    pub requests: u64,
+    /// Whole answers: the sum of the next six.
+    #[serde(default)]
+    pub answers: u64,
+    /// Whole answers with a status of 100 to 199.
+    #[serde(default)]
+    pub status_1xx: u64,
+    /// Whole answers with a status of 200 to 299.
+    #[serde(default)]
+    pub status_2xx: u64,
+    /// Whole answers with a status of 300 to 399.
+    #[serde(default)]
+    pub status_3xx: u64,
+    /// Whole answers with a status of 400 to 499.
+    #[serde(default)]
+    pub status_4xx: u64,
+    /// Whole answers with a status of 500 to 599.
+    #[serde(default)]
+    pub status_5xx: u64,
+    /// Whole answers that do not begin with a status of HTTP/1.1.
+    #[serde(default)]
+    pub not_http: u64,
+    /// Answers whose length their first segment does not say, where the client needs it: it waits for the server to close.
+    #[serde(default)]
+    pub unframed_answers: u64,
+    /// Of connections that were held open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldSessions>,
     /// Segments that were sent again, because nothing came back in time: the sum of the next four.
     pub retransmitted: u64,
     /// SYNs that were sent again.
@@ -57,6 +97,9 @@ pub struct Sessions {
     pub resets_sent: u64,
     /// Requests that had no room in the frame that asked for them, and left by the next frame of the sending thread.
     pub deferred_requests: u64,
+    /// Those of them for which there was no place to wait in: they were sent when their time was over.
+    #[serde(default)]
+    pub undeferred_requests: u64,
     /// Segments that had no room in the frame that asked for them, and were not sent.
     pub without_room: u64,
     /// ARP requests for addresses of clients that were answered.
@@ -86,6 +129,25 @@ pub struct Sessions {
     /// From the first sending of the request to the end of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_ns: Option<Distribution>,
+}
+
+/// TCP connections that were held open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldSessions {
+    /// So many were to be held.
+    pub asked: u64,
+    /// So many were when all had been opened: answered, and neither side had closed.
+    pub held: u64,
+    /// How long it took until then.
+    pub opening_ns: u64,
+    /// Those that were asked once more at the end.
+    pub used_again: u64,
+    /// Those of them that had a whole answer.
+    pub answered_again: u64,
+    /// How long that took.
+    pub using_ns: u64,
+    /// How long it took to close those that were left.
+    pub closing_ns: u64,
 }
 
 /// TCP connections that a server without state answered: it knows segments, and not which of them are of one connection.

@@ -27,6 +27,7 @@ mod sessions;
 mod stamp;
 mod streams;
 pub(crate) mod totals;
+mod xdp;
 
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
@@ -65,7 +66,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 23] = [
+pub(crate) const ALL: [&dyn Section; 24] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
@@ -73,6 +74,7 @@ pub(crate) const ALL: [&dyn Section; 23] = [
     &environment::Machine,
     &received::Received,
     &drops::OfDrops,
+    &xdp::OfXdp,
     &captured::Captured,
     &latency::Latency,
     &reflection::Reflected,

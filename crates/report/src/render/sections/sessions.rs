@@ -3,7 +3,7 @@
 use super::{Line, Section};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
-use crate::data::sections::sessions::{Sessions, SessionsServed};
+use crate::data::sections::sessions::{HeldSessions, Sessions, SessionsServed};
 use crate::data::units;
 use crate::render::html::grid::Facts;
 
@@ -38,10 +38,27 @@ impl Sessions {
             ("failed", self.failed, true),
             ("reset", self.reset, false),
             ("timed out", self.timed_out, false),
-            ("closed without an answer", self.unanswered, false),
+            ("closed before the answer was whole", self.unanswered, false),
+            ("closed early", self.closed_early, false),
+            ("refused for their MSS", self.refused, false),
             ("abandoned", self.abandoned, false),
+            ("still open", self.open, false),
             ("opened late", self.late, false),
             ("times a tuple was still in use", self.tuples_in_use, false),
+        ])
+    }
+
+    fn answered(&self) -> Vec<String> {
+        shown([
+            ("requests", self.requests, true),
+            ("answers", self.answers, true),
+            ("status 1xx", self.status_1xx, false),
+            ("status 2xx", self.status_2xx, false),
+            ("status 3xx", self.status_3xx, false),
+            ("status 4xx", self.status_4xx, false),
+            ("status 5xx", self.status_5xx, false),
+            ("without a status", self.not_http, false),
+            ("without a length", self.unframed_answers, false),
         ])
     }
 
@@ -58,6 +75,7 @@ impl Sessions {
             ("malformed", self.malformed, false),
             ("RSTs sent", self.resets_sent, false),
             ("requests deferred", self.deferred_requests, false),
+            ("requests left to be sent again", self.undeferred_requests, false),
             ("without room", self.without_room, false),
             ("ARP replies", self.arp_replies, false),
         ])
@@ -66,6 +84,27 @@ impl Sessions {
     fn delays(&self) -> impl Iterator<Item = (&'static str, &Distribution)> {
         let all = [("handshake", &self.handshake_ns), ("answer", &self.answer_ns)];
         all.into_iter().filter_map(|(name, d)| Some((name, d.as_ref()?)))
+    }
+}
+
+impl HeldSessions {
+    fn facts(&self) -> Vec<String> {
+        let mut facts = vec![format!("{} of {}", units::count(self.held), units::count(self.asked))];
+        if self.used_again > 0 {
+            facts.push(format!(
+                "{} of {} answered when used again",
+                units::count(self.answered_again),
+                units::count(self.used_again)
+            ));
+        }
+        for (what, ns) in
+            [("opening", self.opening_ns), ("using again", self.using_ns), ("closing", self.closing_ns)]
+        {
+            if ns > 0 {
+                facts.push(format!("{what} took {}", units::time(ns)));
+            }
+        }
+        facts
     }
 }
 
@@ -108,6 +147,8 @@ impl Section for OfSessions {
         let mut lines = Vec::new();
         if let Some(s) = &report.result.sessions {
             lines.push(Line::facts("connections", s.connections()));
+            lines.push(Line::facts("answers", s.answered()));
+            lines.extend(s.held.iter().map(|held| Line::facts("held", held.facts())));
             lines.push(Line::facts("segments", s.segments()));
             lines.extend(s.delays().map(|(name, d)| Line::facts(name, delay_facts(d))));
         }
@@ -123,6 +164,8 @@ impl Section for OfSessions {
         if let Some(s) = &report.result.sessions {
             facts.add("server", &units::printable(&s.server));
             facts.add("connections", &s.connections().join(", "));
+            facts.add("answers", &s.answered().join(", "));
+            s.held.iter().for_each(|held| facts.add("held", &held.facts().join(", ")));
             facts.add("segments", &s.segments().join(", "));
         }
         if let Some(s) = &report.result.sessions_served {
