@@ -148,10 +148,7 @@ fn add(one: &mut Dropped, row: &Row, began_ns: u64) {
         first_ns: since(row.first_ns),
         last_ns: since(row.last_ns),
     };
-    match one.streams.iter_mut().find(|stream| stream.stream == row.stream) {
-        Some(was) => join(was, &new),
-        None => one.streams.push(new),
-    }
+    add_stream(one, new);
 }
 
 /// What is shown of a row: names, interface, namespace, whose, protocol and port; and where, if that has no name.
@@ -160,6 +157,13 @@ type Shown = (Named, String, u32, DroppedKind, String, u16, u64);
 /// Where nothing was dropped, nothing need be named.
 fn names_for(counted: &Counted) -> Names {
     if counted.rows.is_empty() { Names::default() } else { Names::read() }
+}
+
+fn add_stream(one: &mut Dropped, new: DroppedOfStream) {
+    match one.streams.iter_mut().find(|stream| stream.stream == new.stream) {
+        Some(was) => join(was, &new),
+        None => one.streams.push(new),
+    }
 }
 
 /// The same stream at the same place, with another address.
@@ -418,10 +422,7 @@ impl SentStreams {
             if self.lost.is_empty() || self.lost.contains_key(&whole) {
                 part.stream = whole;
             }
-            match one.streams.iter_mut().find(|stream| stream.stream == part.stream) {
-                Some(was) => join(was, &part),
-                None => one.streams.push(part),
-            }
+            add_stream(one, part);
         }
     }
 

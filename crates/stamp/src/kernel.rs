@@ -20,15 +20,6 @@ pub fn tell_all(fd: &impl AsFd, v6: bool) -> io::Result<()> {
     }
 }
 
-/// Datagrams that the socket had no room for since its beginning (SO_MEMINFO, SK_MEMINFO_DROPS): SO_RXQ_OVFL says it beside each datagram,
-/// and nothing of what was dropped behind the last. `None`: the kernel does not say (before 4.12).
-pub fn drops(fd: &impl AsFd) -> Option<u32> {
-    const DROPS: usize = 8;
-    let mut info = [0_u8; 4 * (DROPS + 1)];
-    let length = sys::get_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut info).ok()?;
-    info.get(4 * DROPS..length)?.first_chunk().copied().map(u32::from_ne_bytes)
-}
-
 /// A datagram that arrived, beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received {

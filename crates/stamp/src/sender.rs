@@ -353,7 +353,7 @@ impl Running {
     fn take_the_rest(&mut self, buffer: &mut [u8], live: &Live) {
         let by = Instant::now() + REST;
         while !self.take(buffer, live) && Instant::now() < by {}
-        self.dropped(kernel::drops(&self.socket));
+        self.dropped(transport::socket::drops(&self.socket));
     }
 
     /// So many had found no room in the socket by now, of a counter of 32 bits that turns over.

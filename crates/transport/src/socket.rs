@@ -621,8 +621,8 @@ pub(crate) fn queued(socket: &impl AsFd) -> Option<u64> {
 }
 
 /// Datagrams that `socket` had no room for since its beginning (SO_MEMINFO, SK_MEMINFO_DROPS): what SO_RXQ_OVFL says of them beside the next
-/// datagram, without waiting for one.
-pub(crate) fn drops(socket: &impl AsFd) -> Option<u32> {
+/// datagram, without waiting for one, and of those behind the last one. `None`: the kernel does not say (before Linux 4.12).
+pub fn drops(socket: &impl AsFd) -> Option<u32> {
     memory(socket, 8)
 }
 

@@ -92,9 +92,7 @@ impl Entry {
             figures: figures(report),
         }
     }
-}
 
-impl Entry {
     /// What was asked for, without where: a run that was not done may not have come to its interfaces.
     pub fn job(&self) -> String {
         let series = serde_json::from_str::<Value>(&self.series).unwrap_or_default();

@@ -28,9 +28,10 @@ pub(crate) fn newest(folder: &Folder, wish: &Wish) -> Vec<NotDone> {
     let mut done: BTreeMap<(String, &str), (Option<u64>, i128)> = BTreeMap::new();
     for kept in &folder.results {
         let Ok(entry) = &kept.what else { continue };
+        let job = entry.job();
         // One that says no host is put beside all.
         for host in ["", entry.host.as_str()] {
-            let newest = done.entry((entry.job(), host)).or_default();
+            let newest = done.entry((job.clone(), host)).or_default();
             *newest = (*newest).max((entry.started, kept.seen.modified_ns));
         }
     }
