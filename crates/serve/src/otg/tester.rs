@@ -70,8 +70,12 @@ impl Attempt {
 
     /// Is it over, and have the meters been looked at since? What was sent last is counted by then.
     pub fn is_settled(&self) -> bool {
-        let seen = |meter: &Arc<Run>| meter.is_over() || meter.looked_before_at() > self.run.over_at();
-        self.run.is_over() && (self.meters.values().all(seen) || self.has_waited())
+        self.run.is_over() && (self.meters.values().all(|meter| self.is_seen(meter)) || self.has_waited())
+    }
+
+    /// Has this meter been looked at since it is over?
+    fn is_seen(&self, meter: &Run) -> bool {
+        meter.is_over() || meter.looked_before_at() > self.run.over_at()
     }
 
     /// For meters nobody waits longer.
@@ -81,8 +85,7 @@ impl Attempt {
 
     /// Nobody has looked at this meter since it is over, and nobody waits for it any more: what came last is in no count.
     pub fn is_unseen(&self, meter: &Run) -> bool {
-        let since = meter.is_over() || meter.looked_before_at() > self.run.over_at();
-        self.run.is_over() && self.has_waited() && !since
+        self.run.is_over() && self.has_waited() && !self.is_seen(meter)
     }
 
     /// Of so many frames of the run those of each of its streams, by the streams' numbers.
