@@ -19,7 +19,7 @@ from ._core import VERSION as __version__
 from ._drops import Drops, DropsSeen, drops
 from ._job import Job
 from ._start import craft, edit, job, start
-from ._trend import Trend, TrendFigure, TrendSeries, trend
+from ._trend import Trend, TrendFigure, TrendNotDone, TrendSeries, trend
 from ._verbs import (
     bridge,
     clone,
@@ -90,6 +90,7 @@ __all__ = [
     "Snapshot",
     "Trend",
     "TrendFigure",
+    "TrendNotDone",
     "TrendSeries",
     "UsageError",
     "__version__",

@@ -14,7 +14,7 @@ from .errors import NetdynoError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Trend", "TrendFigure", "TrendSeries", "trend"]
+__all__ = ["Trend", "TrendFigure", "TrendNotDone", "TrendSeries", "trend"]
 
 
 class TrendFigure(Record):
@@ -61,6 +61,22 @@ class TrendSeries(Record):
     _CLASSES = {"TrendFigure": TrendFigure}
 
 
+class TrendNotDone(Record):
+    """A job whose newest run was not done: it is in no series."""
+
+    name: str
+    """What was asked for."""
+    path: str
+    """The newest result's file, within the folder."""
+    started: str
+    reason: str
+    """Why it was not done."""
+    runs: int
+    """So many runs of the job in a row, the newest ones."""
+
+    _MEMBERS = {name: ("", None) for name in ("name", "path", "started", "reason", "runs")}
+
+
 class Trend(Record):
     """A folder of results over time: ``netdyno.trend/1``, by attributes (docs/trend.md)."""
 
@@ -75,15 +91,18 @@ class Trend(Record):
     """Files that are in no series, each with the reason."""
     other_files: int
     notes: tuple[str, ...]
+    not_done: Rows[TrendNotDone]
+    """Jobs whose newest run was not done."""
     series: Rows[TrendSeries]
     """Those that became worse first."""
 
     _MEMBERS = {
         **{name: ("", None) for name in ("schema", "folder", "outcome", "results", "before_since", "other_files")},
         **{name: ("*", ()) for name in ("left_out", "notes")},
+        "not_done": ("*TrendNotDone", ()),
         "series": ("*TrendSeries", ()),
     }
-    _CLASSES = {"TrendSeries": TrendSeries}
+    _CLASSES = {"TrendNotDone": TrendNotDone, "TrendSeries": TrendSeries}
 
     @classmethod
     def _of(cls, of: tuple[str, str, str, str, str]) -> Self:
@@ -94,8 +113,8 @@ class Trend(Record):
 
     @property
     def ok(self) -> bool:
-        """Whether no figure of the newest result of a series lies in a worse group than the one before."""
-        return self.outcome != "worse"
+        """Whether no figure of the newest result of a series lies in a worse group than the one before, and every job's newest run was done."""
+        return self.outcome != "worse" and not self.not_done
 
     @property
     def worse(self) -> tuple[TrendFigure, ...]:
@@ -103,9 +122,11 @@ class Trend(Record):
         return tuple(figure for series in self.series for figure in series.figures if figure.outcome == "worse")
 
     def raise_for_status(self) -> Self:
-        """Raises `NetdynoError` if a figure became worse; else it is the trend itself."""
-        if not self.ok:
+        """Raises `NetdynoError` if a figure became worse or a job's newest run was not done; else it is the trend itself."""
+        if self.worse:
             raise NetdynoError(f"worse than before: {', '.join(figure.name for figure in self.worse)}")
+        if self.not_done:
+            raise NetdynoError(f"the newest run was not done: {', '.join(f'{run.name} ({run.reason})' for run in self.not_done)}")
         return self
 
     def to_json(self) -> str:

@@ -209,6 +209,15 @@ def test_a_folder_of_results_tells_what_became_worse(tmp_path):
         assert raised.value.setting == setting
     with pytest.raises(nd.UsageError, match="nowhere"):
         nd.trend(tmp_path / "nowhere")
+    # A newest run that was not done has no figure that could be worse.
+    better = nd.trend(tmp_path, since="2026-10-07")
+    assert better.ok and better.raise_for_status() is better
+    raw["environment"]["started"], raw["result"]["verdict"] = "2026-10-11T00:00:00Z", {"outcome": "failed", "reasons": ["no carrier at tx0"]}
+    nd.Report(raw).save(tmp_path / "11")
+    found = nd.trend(tmp_path, since="2026-10-07")
+    assert not found.ok and found.outcome != "worse" and [run.runs for run in found.not_done] == [1]
+    with pytest.raises(nd.NetdynoError, match="the newest run was not done: .*no carrier at tx0"):
+        found.raise_for_status()
 
 
 def test_rates_in_percent_are_of_the_links_speed():
