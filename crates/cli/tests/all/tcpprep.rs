@@ -318,7 +318,7 @@ fn what_cannot_be_done_is_refused_and_leaves_no_file() {
     let both = format!("-i {capture} -o {file}");
     for (words, says) in [
         ("-p".to_owned(), &["-i CAPTURE and -o CACHE"][..]),
-        (both.clone(), &["say how packets are told apart"]),
+        (both.clone(), &["say how packets are distinguished"]),
         (format!("{both} -p -a bridge"), &["--auto and --port exclude each other"]),
         (format!("{both} -a bogus"), &["bridge, router, client"]),
         (format!("{both} -c 10.0.0.0/40"), &["10.0.0.0/40", "not a network"]),
