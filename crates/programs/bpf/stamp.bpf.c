@@ -505,7 +505,8 @@ static __always_inline __u8 turn(struct packet *packet)
 	before = *(__u16 *)&v4->ttl;
 	ttl = v4->ttl;
 	v4->ttl = TTL;
-	v4->checksum = corrected(v4->checksum, before, *(__u16 *)&v4->ttl);
+	/* RFC 1624, equation 3. No header is all zeros, so that a checksum of 0 may stand. */
+	v4->checksum = ~folded((__u64)(__u16)~v4->checksum + (__u16)~before + *(__u16 *)&v4->ttl);
 	SWAP(v4->source, v4->destination);
 	return ttl;
 }

@@ -314,6 +314,9 @@ impl<'a> Sender<'a> {
                 self.send(now)?;
             }
         }
+        if self.course == Course::Closing {
+            self.end_walk(clock());
+        }
         let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let ns = |time: rustix::time::Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
         self.ran.cpu_ns = ns(after).saturating_sub(ns(cpu));

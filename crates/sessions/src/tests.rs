@@ -233,6 +233,7 @@ fn connections_are_held_used_again_and_closed_as_asked() {
         agree(&counts, &served);
         assert_eq!((ran.held, counts.finished, counts.retransmitted()), (10_000, 10_000, 0), "{counts:?}");
         assert_eq!((counts.used_again, counts.used_again_answered), (10_000, 10_000));
+        assert!(ran.settled_ns > 0 && ran.using_ns > 0 && ran.closing_ns > 0, "{ran:?}");
         assert_eq!((counts.asked, served.requests), (20_000, 20_000));
         let (fins, resets) = if close == Close::Fin { (10_000, 0) } else { (0, 10_000) };
         assert_eq!((served.finished, served.resets), (fins, resets));

@@ -34,9 +34,12 @@ fn count(report: &Value, name: &str) -> u64 {
 fn adds_up(report: &Value) {
     let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(report, name));
     assert_eq!(opened, finished + failed, "{}", sessions(report));
-    let kinds = ["reset", "timed_out", "unanswered", "abandoned", "closed_early", "refused"];
-    let kinds = kinds.map(|name| count(report, name));
-    assert_eq!(failed, kinds.iter().sum::<u64>(), "{}", sessions(report));
+    assert_eq!(count(report, "open"), 0, "{}", sessions(report));
+    let kinds = ["reset", "timed_out", "unanswered", "closed_early", "refused", "abandoned"];
+    assert_eq!(failed, kinds.map(|name| count(report, name)).iter().sum::<u64>(), "{}", sessions(report));
+    let statuses = ["status_1xx", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "not_http"];
+    let answers = statuses.map(|name| count(report, name)).iter().sum::<u64>();
+    assert_eq!(count(report, "answers"), answers, "{}", sessions(report));
     let sent_again =
         ["syns", "requests", "acks", "fins"].map(|name| count(report, &format!("retransmitted_{name}")));
     assert_eq!(count(report, "retransmitted"), sent_again.iter().sum::<u64>(), "{}", sessions(report));
@@ -215,6 +218,77 @@ fn what_is_no_success_is_told_by_its_kind() {
 }
 
 #[test]
+fn connections_of_the_hosts_own_are_left_alone() {
+    let net = hosts();
+    let server = serving(&net, "");
+    let mut clients = net.start("netdyno sessions --on tx0 --to 198.18.0.2:80 --rate 20kcps --rto 2s --json");
+    clients.until_it_says("opening connections");
+    for _ in 0..40 {
+        net.run("curl -s --max-time 10 -o /dev/null http://198.18.0.2/").ok();
+    }
+    clients.signal("INT");
+    let report = clients.wait().ok().json();
+    adds_up(&report);
+    // Its ports begin at 32768 where nobody has said otherwise.
+    assert_eq!(count(&report, "tuples"), 32_768 - 1024);
+    assert_eq!(count(&report, "failed"), 0);
+    interrupted(server);
+}
+
+/// What the router's connection tracking counts.
+fn tracked(net: &Net) -> u64 {
+    let counted = at_router(net, "cat /proc/sys/net/netfilter/nf_conntrack_count").ok().stdout;
+    counted.trim().parse().expect("a number")
+}
+
+#[test]
+fn held_connections_are_those_that_conntrack_has_and_those_that_fail_when_used_again_are_counted() {
+    let net = through_a_router(
+        "table ip t {\n chain a { type filter hook forward priority 10; ct state new counter\n }\n}\n",
+    );
+    let server = serving(&net, "--requests 100");
+    let line =
+        "netdyno sessions --on tx0 --to 198.19.0.2:80 --connections 2k --hold 4s --use-again --rto 2s --json";
+    let clients = net.start(line);
+    eventually("all are open", || tracked(&net) == 2000);
+    // From now on those of 500 ports are turned away.
+    at_router(&net, "nft add rule ip t a tcp sport 1024-1523 counter reject with tcp reset").ok();
+    let report = clients.wait().with(1).json();
+    adds_up(&report);
+    let held = &sessions(&report)["held"];
+    let of_held = ["asked", "held", "used_again", "answered_again"].map(|name| number(&held[name]));
+    assert_eq!(of_held, [2000, 2000, 2000, 1500], "{held}");
+    assert_eq!([count(&report, "finished"), count(&report, "reset")], [1500, 500]);
+    let said = reasons(&report);
+    assert!(
+        said.iter().any(|said| said == "1,500 of 2,000 connections that were used again were answered"),
+        "{said:?}"
+    );
+    interrupted(server);
+}
+
+#[test]
+fn held_connections_are_closed_at_an_interrupt() {
+    let net = hosts();
+    for (close, counted) in [("fin", "finished"), ("rst", "resets")] {
+        let server = serving(&net, "--requests 100");
+        let line = format!(
+            "netdyno sessions --on tx0 --to 198.18.0.2:80 --connections 20k --close {close} --rto 2s --json"
+        );
+        let mut clients = net.start(line);
+        clients.until_it_says("opening connections");
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        clients.signal("INT");
+        let report = clients.wait().ok().json();
+        adds_up(&report);
+        let served = interrupted(server);
+        let opened = count(&report, "opened");
+        assert_eq!([count(&report, "finished"), count(&report, "failed")], [opened, 0]);
+        assert_eq!(number(&served["result"]["sessions_served"][counted]), opened);
+    }
+}
+
+#[test]
 fn curl_gets_the_whole_answer_of_the_server_without_state() {
     let net = hosts();
     for size in [0, 1, 100, 200] {
@@ -262,6 +336,13 @@ fn what_cannot_be_is_refused_before_anything_leaves() {
     refused("--on tx0 --to 198.18.0.2:80 --connections 90000", &["--connections", "tuples"]);
     refused("--on tx0 --to 198.18.0.2:80 --hold 1s --count 1", &["--hold", "--connections"]);
     refused("--on tx0 --to 198.18.0.2:80 --requests 2 --close server --count 1", &["--close", "fin or rst"]);
+    refused("--on tx0 --to 198.18.0.2:80 --think 1s", &["--think", "--requests"]);
+    // Another host of the link has that address.
+    net.run_there("netdyno sessions serve --on rx0 --listen 198.18.0.1:80").refused(&[
+        "--listen",
+        "another host",
+        "--yes-disrupt",
+    ]);
     refused("--on nothing --to 198.18.0.2:80", &["nothing"]);
 }
 
@@ -353,14 +434,20 @@ fn all_connections_finish_through_nat_and_loss_and_each_lost_frame_is_one_sent_a
 
 #[test]
 fn tshark_finds_no_fault_in_what_either_end_sends() {
+    tshark_approves("", "--count 500");
+    tshark_approves("--requests 100", "--count 200 --requests 3");
+    tshark_approves("--requests 100", "--connections 200 --use-again");
+}
+
+fn tshark_approves(there: &str, here: &str) {
     let net = through_a_router("table ip t {\n}\n");
-    let server = serving(&net, "--response-size 4000");
+    let server = serving(&net, &format!("--response-size 4000 {there}"));
     let file = net.file("both.pcap");
     let [near, _] = net.lab.device.as_ref().expect("a device");
     let dump = format!("tcpdump -Z root -n -U -B 32768 -i {} -w {file} tcp", near.interface);
     let mut tcpdump = start(inside(&near.namespace, &dump));
     tcpdump.until_it_says("listening on");
-    let line = "netdyno sessions --on tx0 --to 198.19.0.2:80 --rate 1kcps --count 500 --rto 2s --json";
+    let line = format!("netdyno sessions --on tx0 --to 198.19.0.2:80 --rate 1kcps {here} --rto 2s --json");
     let report = net.run(line).ok().json();
     let frames_sent = number(&report["result"]["tx"]["frames"]) + number(&report["result"]["rx"]["frames"]);
     eventually("all frames are captured", || frames(&file).len() as u64 >= frames_sent);

@@ -279,7 +279,6 @@ fn turn(frame: &mut [u8], packet: &Packet) {
     let before = u64::from(!be16(frame, at + 8));
     frame[at + 8] = 255;
     let fresh = !fold(u64::from(!be16(frame, at + 10)) + before + u64::from(be16(frame, at + 8)));
-    let fresh = if fresh == 0 { 0xffff } else { fresh };
     frame[at + 10..at + 12].copy_from_slice(&fresh.to_be_bytes());
 }
 
