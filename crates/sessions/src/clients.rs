@@ -5,7 +5,9 @@ use crate::attach::{Attached, attach};
 use crate::layout::{Counts, LISTED, control};
 use crate::loader::{self, LoadedClients};
 use crate::sweep::{Slot, Task, ticks};
+use crate::turn::Turn;
 use bpf::{Program, Run};
+use engine::{Had, Priority};
 use histogram::Histogram;
 use rustix::io::Errno;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -81,6 +83,8 @@ pub struct Load {
     pub hold: Option<Duration>,
     /// After that each is asked once more.
     pub use_again: bool,
+    /// Before whom the sending thread goes.
+    pub priority: Priority,
 }
 
 /// Where a running load is.
@@ -119,6 +123,8 @@ pub struct Ran {
     pub using_ns: u64,
     /// How long it took to close all that were held.
     pub closing_ns: u64,
+    /// Before whom the thread that sent went, at the most.
+    pub had: Had,
     /// CPU time of the thread that sent, with what arrived and was answered on its core.
     pub cpu_ns: u64,
     /// Connections opened more than a millisecond after they were due.
@@ -293,9 +299,11 @@ impl<'a> Sender<'a> {
 
     fn run(mut self, stop: &AtomicBool) -> Result<Ran, SessionsError> {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let mut turn = Turn::take(self.load.priority);
         self.begin();
         let mut looked_ns = self.ran.started_ns;
         loop {
+            turn.look(clock());
             let now = clock();
             self.follow(now, stop.load(Relaxed));
             if self.course != Course::Opening && self.word(control::ENDED) >= self.word(control::OPENED) {
@@ -320,6 +328,7 @@ impl<'a> Sender<'a> {
         let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let ns = |time: rustix::time::Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
         self.ran.cpu_ns = ns(after).saturating_sub(ns(cpu));
+        self.ran.had = turn.had();
         self.ran.duration_ns = clock().saturating_sub(self.ran.started_ns);
         (self.ran.late, self.ran.busy) = (self.word(control::LATE), self.word(control::BUSY));
         Ok(self.ran)

@@ -22,6 +22,7 @@ mod server;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use clients::{Clients, Close, Course, Load, Options, Ran};
 pub use http::{answer, request};

@@ -1,6 +1,7 @@
 //! Clients and server against each other over a veth pair. Needs root.
 
 use crate::{Clients, Close, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, request};
+use engine::Priority;
 use lab::Lab;
 use port::interface::Interface;
 use port::packet::Target;
@@ -101,7 +102,9 @@ fn every_connection_finishes_in_six_frames() {
 fn a_schedule_is_kept_to_the_connection() {
     let lab = lab();
     let server = serve(&lab, 1);
-    let load = Load { rate: Some(7_001), duration: Some(Duration::from_millis(500)), ..Load::default() };
+    let priority = Priority::AsNeeded;
+    let load =
+        Load { rate: Some(7_001), duration: Some(Duration::from_millis(500)), priority, ..Load::default() };
     let (ran, counts) = run(&lab, options(&lab), &load, &AtomicBool::new(false));
     agree(&counts, &server.finish());
     // As many as are due within the time, the first at its beginning.

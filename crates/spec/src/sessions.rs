@@ -5,6 +5,7 @@ use crate::consent::Consent;
 use crate::endpoint::EndpointRate;
 use crate::kind::Kind;
 use crate::live::Server;
+use crate::parts::priority;
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
@@ -71,6 +72,8 @@ pub struct Sessions {
     /// Send again what is not answered after this time, then after twice that, and so on.
     #[setting(option = "rto", value = "TIME", default = "200ms")]
     pub retransmit_after: Option<Written<Duration>>,
+    #[part]
+    priority: priority!(),
     /// Use generic XDP although the driver can do native: slower.
     pub generic: bool,
     /// Allow a server whose address is not private.

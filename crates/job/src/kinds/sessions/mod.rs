@@ -12,6 +12,7 @@ use crate::place::Place;
 use crate::run::counters::Leaving;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
+use engine::Priority;
 use report::{Code, Report};
 use sessions::{Clients, Close, Counts, Load, Options, Ran, SessionsError, request};
 use snapshot::{Connections, Count, Snapshot, Title};
@@ -112,6 +113,14 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
     outcome::compare(&mut report, &place, &counts, &mut leaving);
     Ok(report)
+}
+
+/// What has times goes before ordinary tasks as soon as these hold it up.
+fn priority(args: &Sessions) -> Priority {
+    match args.no_real_time || args.rate.is_none() {
+        true => Priority::Ordinary,
+        false => Priority::AsNeeded,
+    }
 }
 
 /// Who connects where, and how often.
@@ -219,7 +228,16 @@ impl Plan {
         let use_again = args.use_again;
         Ok(Plan {
             options,
-            load: Load { rate, count, duration, in_flight, hold, use_again, ..Load::default() },
+            load: Load {
+                rate,
+                count,
+                duration,
+                in_flight,
+                hold,
+                use_again,
+                priority: priority(args),
+                ..Load::default()
+            },
             host,
         })
     }

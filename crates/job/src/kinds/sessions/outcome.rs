@@ -4,7 +4,7 @@ use super::Plan;
 use crate::place::Place;
 use crate::run::counters::{self, Leaving, Told};
 use histogram::Histogram;
-use report::{Choice, Code, Distribution, HeldSessions, Interval, Report, Rx, Totals, Tx, units};
+use report::{Choice, Code, Distribution, HeldSessions, Interval, Pacing, Report, Rx, Totals, Tx, units};
 use sessions::{Counts, Ran};
 use snapshot::Count;
 use xdp::way::Way;
@@ -48,6 +48,7 @@ pub(super) fn fill(
     });
     report.result.rx =
         Some(Rx { totals: Totals::over(counts.rx_frames, counts.rx_bytes, span), ..Rx::default() });
+    report.result.pacing = Some(Pacing { priority: Some(ran.had.to_string()), ..Pacing::default() });
     report.result.sessions = Some(report::Sessions {
         server: plan.options.server.to_string(),
         first_client: plan.options.first_address.to_string(),
