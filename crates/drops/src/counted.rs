@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 pub const KEY: usize = size_of::<drop_key>();
 pub const COUNT: usize = size_of::<drop_count>();
 const NAME: usize = 72;
-const _: () = assert!(KEY == 32 && COUNT == NAME + 16 && size_of::<drop_totals>() == 32);
+const _: () = assert!(KEY == 32 && COUNT == NAME + 16 && size_of::<drop_totals>() == 48);
+/// A frame that was kept for an example.
+pub const EXAMPLE: usize = KEY + 24 + 512;
 
 /// What sort of frame it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,6 +143,13 @@ fn half(bytes: &[u8], at: usize) -> u16 {
 impl Row {
     /// A key and what each CPU counted by it. `None` if none did.
     pub fn read(key: &[u8], counts: &[Vec<u8>], coarse: bool) -> Option<Row> {
+        let mut row = Row::of_key(key, coarse);
+        counts.iter().for_each(|count| row.add(count));
+        (row.frames + row.copies > 0).then_some(row)
+    }
+
+    /// A key, of which nothing is counted yet.
+    fn of_key(key: &[u8], coarse: bool) -> Row {
         let kind = match part::<1>(key, 29) {
             [0] => Kind::Ordinary,
             [1] => Kind::Signed,
@@ -149,7 +158,7 @@ impl Row {
             _ => Kind::Xdp,
         };
         let [protocol] = part(key, 28);
-        let mut row = Row {
+        Row {
             location: long(key, 0),
             reason: word(key, 8),
             netns: word(key, 12),
@@ -170,9 +179,7 @@ impl Row {
             last_sequence: 0,
             lowest: 0,
             highest: 0,
-        };
-        counts.iter().for_each(|count| row.add(count));
-        (row.frames + row.copies > 0).then_some(row)
+        }
     }
 
     /// One CPU's share.
@@ -216,20 +223,50 @@ impl Row {
 
     /// Of XDP: which of its tracepoints.
     pub fn tracepoint(&self) -> Option<Tracepoint> {
-        match (self.kind, self.location) {
-            (Kind::Xdp, 1) => Some(Tracepoint::Exception),
-            (Kind::Xdp, 2) => Some(Tracepoint::BulkTx),
-            (Kind::Xdp, 3) => Some(Tracepoint::DevmapXmit),
-            (Kind::Xdp, 4) => Some(Tracepoint::Redirect),
+        match self.location {
+            1 => Some(Tracepoint::Exception),
+            2 => Some(Tracepoint::BulkTx),
+            3 => Some(Tracepoint::DevmapXmit),
+            4 => Some(Tracepoint::Redirect),
             _ => None,
         }
     }
 }
 
-/// The sums of all CPUs.
-pub fn totals(of_cpus: &[Vec<u8>]) -> (u64, u64) {
+/// The sums of all CPUs: drops that found no place, frames whose end was not read, and examples that were not kept.
+pub fn totals(of_cpus: &[Vec<u8>]) -> (u64, u64, u64) {
     let sum = |at| of_cpus.iter().map(|bytes| long(bytes, at)).sum();
-    (sum(0), sum(8))
+    (sum(0), sum(8), sum(40))
+}
+
+/// A frame that was dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// What is told of it; nothing is counted in there.
+    pub of: Row,
+    /// When it was dropped, by CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Its length there.
+    pub length: u32,
+    /// It had no Ethernet header there: its bytes begin with what follows one.
+    pub headless: bool,
+    /// Its first bytes, of those that lay in its first buffer.
+    pub bytes: Vec<u8>,
+}
+
+impl Example {
+    /// As the kernel wrote it. `None`: it is cut off.
+    pub fn read(bytes: &[u8]) -> Option<Example> {
+        let head = KEY + 24;
+        let captured = word(bytes, KEY + 12) as usize;
+        Some(Example {
+            of: Row::of_key(bytes.get(..KEY)?, false),
+            time_ns: long(bytes, KEY),
+            length: word(bytes, KEY + 8),
+            headless: word(bytes, KEY + 16) != 0,
+            bytes: bytes.get(head..head.checked_add(captured)?)?.to_vec(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +278,22 @@ mod tests {
         bytes.extend(name);
         bytes.resize(COUNT, 0);
         bytes
+    }
+
+    #[test]
+    fn examples_are_read_and_what_is_cut_off_is_none() {
+        let mut bytes = vec![0; EXAMPLE];
+        bytes[8] = 7;
+        bytes[KEY..KEY + 8].copy_from_slice(&5_000_u64.to_ne_bytes());
+        for (at, word) in [(8, 1_514_u32), (12, 3), (16, 1)] {
+            bytes[KEY + at..KEY + at + 4].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes[KEY + 24..KEY + 27].copy_from_slice(&[0x45, 0, 1]);
+        let example = Example::read(&bytes).expect("whole");
+        assert_eq!((example.of.reason, example.time_ns, example.length), (7, 5_000, 1_514));
+        assert_eq!((example.headless, &example.bytes[..]), (true, &[0x45, 0, 1][..]));
+        assert_eq!(Example::read(&bytes[..KEY + 26]), None);
+        assert_eq!(Example::read(&[]), None);
     }
 
     #[test]

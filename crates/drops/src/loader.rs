@@ -1,12 +1,12 @@
 //! The only module here that knows libbpf: loads `programs/bpf/drops.bpf.c`, hangs it on the tracepoints and reads its tables.
 
 use crate::btf::Btf;
-use crate::counted::{COUNT, Counted, KEY, Row, totals};
+use crate::counted::{COUNT, Counted, EXAMPLE, Example, KEY, Row, totals};
 use crate::error::DropsError;
 use crate::symbols::Symbols;
 use bpf::{Quiet, kernel};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ProgramMut};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ProgramMut, RingBufferBuilder};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +19,11 @@ const ENTRIES: [usize; 2] = [256, 16_384];
 const COARSE: u32 = 512;
 /// Where frames in socket buffers are freed that a program of XDP drops at a veth interface: those of a meter in a lab.
 const METERS_DROP: &str = "veth_xdp_rcv_skb";
+/// The functions that free a frame in a socket buffer for a verdict of XDP.
+const XDP_FREES: [&str; 4] =
+    ["veth_xdp_rcv_skb", "do_xdp_generic", "netif_receive_generic_xdp", "bpf_prog_run_generic_xdp"];
+/// Room for examples, in bytes: a power of two.
+const KEPT: u32 = 8 << 20;
 /// Rows that are read of a table; more cannot be there, whatever the kernel says.
 const MOST: usize = ENTRIES[1] + COARSE as usize;
 
@@ -33,6 +38,8 @@ pub struct Settings {
     pub meters: Vec<Only>,
     /// Room for so many causes that are told apart; 0: as is usual.
     pub entries: usize,
+    /// Frames are kept for examples ([`Tracer::examples`]).
+    pub examples: bool,
 }
 
 /// An interface.
@@ -59,6 +66,7 @@ pub struct Tracer {
     drops: MapHandle,
     coarse: MapHandle,
     totals: MapHandle,
+    kept: MapHandle,
     programs: Vec<OwnedFd>,
     _links: Vec<Link>,
 }
@@ -115,8 +123,15 @@ impl Tracer {
         if let Some(run) = settings.run {
             (constants.only_since, constants.tai_clock, constants.began) = (1, run.tai.into(), run.began_ns);
         }
+        let symbols = Symbols::read().ok();
+        let function = |name: &str| symbols.as_ref().and_then(|symbols| symbols.function(name));
+        let frees = constants.xdp_frees_from.iter_mut().zip(&mut constants.xdp_frees_to);
+        for ((from, to), range) in frees.zip(XDP_FREES.iter().filter_map(|name| function(name))) {
+            (*from, *to) = range;
+        }
+        constants.examples = settings.examples.into();
         if !settings.meters.is_empty()
-            && let Some(range) = Symbols::read().ok().and_then(|symbols| symbols.function(METERS_DROP))
+            && let Some(range) = function(METERS_DROP)
         {
             (constants.meter_from, constants.meter_to) = range;
             let places = constants.meter_interfaces.iter_mut().zip(&mut constants.meter_namespaces);
@@ -130,10 +145,14 @@ impl Tracer {
         open.progs.redirect.set_autoload(offered.redirect);
         open.maps.drops.set_max_entries(entries(settings.entries)?).map_err(failed)?;
         open.maps.coarse.set_max_entries(COARSE).map_err(failed)?;
+        if settings.examples {
+            open.maps.kept.set_max_entries(KEPT).map_err(failed)?;
+            open.maps.kept_of.set_max_entries(COARSE).map_err(failed)?;
+        }
         let mut skeleton = open.load().map_err(failed)?;
         let kept = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(failed);
         let (drops, coarse) = (kept(&skeleton.maps.drops)?, kept(&skeleton.maps.coarse)?);
-        let totals = kept(&skeleton.maps.totals)?;
+        let (totals, examples) = (kept(&skeleton.maps.totals)?, kept(&skeleton.maps.kept)?);
         let (mut programs, mut links) = (Vec::new(), Vec::new());
         let mut hang = |program: &mut ProgramMut<'_>| -> Result<(), DropsError> {
             links.push(program.attach_trace().map_err(failed)?);
@@ -156,7 +175,7 @@ impl Tracer {
                 hang(program)?;
             }
         }
-        Ok(Tracer { drops, coarse, totals, programs, _links: links })
+        Ok(Tracer { drops, coarse, totals, kept: examples, programs, _links: links })
     }
 
     /// What was counted up to now.
@@ -177,9 +196,38 @@ impl Tracer {
         }
         rows.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.cmp(b)));
         let sums = self.totals.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(reading)?;
-        let (unlisted, unread) = totals(&sums.unwrap_or_default());
+        let (unlisted, unread, _) = totals(&sums.unwrap_or_default());
         let missed = self.programs.iter().map(missed).sum();
         Ok(Counted { rows, unlisted, unread, missed })
+    }
+}
+
+impl Tracer {
+    /// The frames that were kept for examples, in the order in which they were dropped, and how many there was no room for. Each is
+    /// told once.
+    ///
+    /// # Errors
+    /// That the kernel does not give them.
+    pub fn examples(&self) -> Result<(Vec<Example>, u64), DropsError> {
+        let reading = |error: libbpf_rs::Error| DropsError::System {
+            what: "reading frames that were dropped",
+            error: io::Error::other(format!("{error:#}")),
+        };
+        let mut found = Vec::new();
+        let mut builder = RingBufferBuilder::new();
+        let take = |bytes: &[u8]| {
+            found.extend(Example::read(bytes));
+            // What is dropped meanwhile comes to no end.
+            -i32::from(found.len() > KEPT as usize / EXAMPLE)
+        };
+        builder.add(&self.kept, take).map_err(reading)?;
+        let ring = builder.build().map_err(reading)?;
+        // The callback ends it by an error of its own.
+        let _ = ring.consume();
+        drop(ring);
+        let sums = self.totals.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(reading)?;
+        found.sort_by_key(|example| example.time_ns);
+        Ok((found, totals(&sums.unwrap_or_default()).2))
     }
 }
 

@@ -24,6 +24,9 @@ pub struct DeviceXdp {
     _loaded: Loaded,
 }
 
+/// A CPU that is at work on a frame has counted its verdict, and its run not yet: so many may be.
+const AT_WORK: u64 = 16;
+
 /// What the numbers in its tables stand for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Known {
@@ -69,8 +72,12 @@ impl DeviceXdp {
     /// The kernel does not give its tables.
     pub fn told(&self) -> Result<XdpProgram> {
         let counted = self.counter.read()?;
-        let notes = self.counter.notes.clone();
-        Ok(XdpProgram { notes, ..told(&self.known, &counted) })
+        let mut told = told(&self.known, &counted);
+        told.notes.extend(self.counter.notes.iter().cloned());
+        if self.counter.counts_verdicts() {
+            told.notes.extend(differing(&counted));
+        }
+        Ok(told)
     }
 }
 
@@ -116,6 +123,23 @@ fn told(known: &Known, counted: &Counted) -> XdpProgram {
     }
 }
 
+/// The kernel's statistics count the program's runs, and a program at its end counts verdicts: of each run one. Says so where these are
+/// different numbers. `None`: they are not, or the kernel counts no runs.
+fn differing(counted: &Counted) -> Option<String> {
+    let (fewest, most) = counted.runs_between;
+    let (runs, verdicts) = (counted.runs.count, counted.frames());
+    if runs == 0 || (fewest.saturating_sub(AT_WORK)..=most.saturating_add(AT_WORK)).contains(&verdicts) {
+        return None;
+    }
+    let count = report::units::counted;
+    Some(format!(
+        "the kernel counted {} of the XDP program and {}, which should be the same number: verdicts by stream and time for each frame are \
+         not certain",
+        count(runs, "run"),
+        count(verdicts, "verdict")
+    ))
+}
+
 /// Looks at the program of the lab that this process runs in, while a run lasts.
 #[derive(Debug, Default)]
 pub(crate) struct Watching {
@@ -150,10 +174,14 @@ impl Watching {
             None => self.refused,
             Some((watch, known, before)) => match watch.read() {
                 Ok(counted) => {
-                    report.result.xdp = Some(told(&known, &counted.since(&before)));
-                    (!watch.counts_verdicts()).then(|| {
-                        "its verdicts are not counted; `netdyno lab` says why when it ends".to_owned()
-                    })
+                    let counted = counted.since(&before);
+                    report.result.xdp = Some(told(&known, &counted));
+                    match watch.counts_verdicts() {
+                        true => differing(&counted),
+                        false => Some(
+                            "its verdicts are not counted; `netdyno lab` says why when it ends".to_owned(),
+                        ),
+                    }
                 }
                 Err(error) => Some(error.to_string()),
             },
@@ -197,6 +225,25 @@ mod tests {
     }
 
     #[test]
+    fn runs_and_verdicts_that_differ_are_told() {
+        let counted = |runs, verdicts| Counted {
+            totals: [0, 0, verdicts, 0, 0, 0],
+            runs: Runs { count: runs, ns: 7_000 },
+            runs_between: (runs, runs + 500),
+            ..Counted::default()
+        };
+        for (runs, verdicts) in [(0, 0), (0, 500), (500, 500), (1_000, 1_400), (1_000, 999)] {
+            assert_eq!(differing(&counted(runs, verdicts)), None, "{runs} and {verdicts}");
+        }
+        let said = differing(&counted(90_000, 100_000)).expect("they differ");
+        assert!(
+            said.starts_with("the kernel counted 90,000 runs of the XDP program and 100,000 verdicts"),
+            "{said}"
+        );
+        assert!(differing(&counted(100_000, 90_000)).is_some() && differing(&counted(1_000, 0)).is_some());
+    }
+
+    #[test]
     fn what_was_counted_is_told_by_interface_and_stream() {
         let (_, known) = read("1 2 3 4\tfilter\t2=dut0\tfilter.o").expect("well-formed");
         let row = |ifindex, stream, verdict| verdicts::Row { ifindex, stream, verdict, unread: false };
@@ -204,6 +251,7 @@ mod tests {
             rows: BTreeMap::from([(row(2, Some(1), 2), 90), (row(2, None, 1), 5), (row(9, None, 7), 1)]),
             totals: [0, 5, 90, 0, 0, 5],
             runs: Runs { count: 100, ns: 7_000 },
+            runs_between: (100, 100),
             counting_ns: 2_000,
         };
         let told = told(&known, &counted);

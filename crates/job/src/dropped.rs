@@ -4,7 +4,7 @@ use crate::place::Place;
 use ::lab::{Host, Lab};
 use anyhow::{Context as _, Result, bail};
 use clocks::Clock;
-use drops::{Counted, Kind, Named, Names, Only, Row, Settings, Tracer};
+use drops::{Counted, Example, Kind, Named, Names, Only, Row, Settings, Tracer};
 use port::interface::Interface;
 use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
 use report::{Code, Report};
@@ -27,13 +27,13 @@ pub struct Looking {
 }
 
 impl Looking {
-    /// Starts, for all of this host or one interface (`IFACE`, or `IFACE@NAMESPACE`).
+    /// Starts, for all of this host or one interface (`IFACE`, or `IFACE@NAMESPACE`); it keeps frames if there are to be examples.
     ///
     /// # Errors
     /// There is no such interface, or drops cannot be traced here.
-    pub fn start(on: Option<&str>) -> Result<Looking> {
+    pub fn start(on: Option<&str>, examples: bool) -> Result<Looking> {
         let only = on.map(|name| place(name).with_context(|| format!("`.on` {name}"))).transpose()?;
-        Looking::with(&Settings { only, ..Settings::default() })
+        Looking::with(&Settings { only, examples, ..Settings::default() })
     }
 
     /// The same with all settings.
@@ -46,14 +46,69 @@ impl Looking {
         Ok(Looking { tracer, began: Instant::now(), began_ns, here: drops::namespace_of_this_thread() })
     }
 
-    /// What was dropped up to now.
+    /// What was dropped up to now, as far as it agrees with a filter.
     ///
     /// # Errors
     /// The kernel does not give its tables.
-    pub fn look(&self) -> Result<Drops> {
+    pub fn look(&self, filter: &Filter) -> Result<Drops> {
         let lasted = self.began.elapsed();
-        let counted = self.tracer.read()?;
-        Ok(self.drops(&counted, &names_for(&counted), (self.began_ns, lasted)))
+        let mut counted = self.tracer.read()?;
+        let names = names_for(&counted);
+        counted.rows.retain(|row| filter.agrees(row, &names.of(row)));
+        Ok(self.drops(&counted, &names, (self.began_ns, lasted)))
+    }
+
+    /// Frames that were dropped, as far as they agree with a filter: some of each function and reason.
+    ///
+    /// # Errors
+    /// The kernel does not give them.
+    pub fn examples(&self, filter: &Filter) -> Result<Examples> {
+        let (kept, without_room) = self.tracer.examples()?;
+        let names = if kept.is_empty() { Names::default() } else { Names::read() };
+        let devices = devices(&self.tracer.read()?.rows);
+        // Both clocks go on meanwhile, by less than anybody reads off a capture.
+        let since_1970 = clocks::now(Clock::Realtime).saturating_sub(clocks::monotonic());
+        let mut of_cause: HashMap<Named, usize> = HashMap::new();
+        let mut frames = Vec::new();
+        for example in kept {
+            let named = names.of(&example.of);
+            if !filter.agrees(&example.of, &named) {
+                continue;
+            }
+            let count = of_cause.entry(named.clone()).or_default();
+            *count += 1;
+            if *count <= EXAMPLES {
+                frames.push(self.example(example, &named, &devices, since_1970));
+            }
+        }
+        Ok(Examples { frames, without_room })
+    }
+
+    fn example(
+        &self,
+        example: Example,
+        named: &Named,
+        devices: &HashMap<(u32, u32), String>,
+        since_1970: u64,
+    ) -> ExampleFrame {
+        let Example { of, time_ns, length, headless, bytes: kept } = example;
+        let mut comment = format!("{}, {}", named.function, named.reason);
+        if let Some(name) = devices.get(&(of.netns, of.ifindex)) {
+            comment += &format!(" at {name}");
+        }
+        if of.netns != 0 && of.netns != self.here {
+            comment += &format!(" (netns {})", of.netns);
+        }
+        let mut bytes = Vec::with_capacity(kept.len() + ETHERNET);
+        let mut wire_len = length;
+        if headless {
+            comment += "; it had no Ethernet header there, this one is made up";
+            bytes.extend([0; 12]);
+            bytes.extend(of.ethertype.to_be_bytes());
+            wire_len = wire_len.saturating_add(ETHERNET as u32);
+        }
+        bytes.extend(kept);
+        ExampleFrame { time_ns: since_1970.saturating_add(time_ns), bytes, wire_len, comment }
     }
 
     fn drops(&self, counted: &Counted, names: &Names, (began_ns, lasted): (u64, Duration)) -> Drops {
@@ -149,6 +204,33 @@ fn add(one: &mut Dropped, row: &Row, began_ns: u64) {
         last_ns: since(row.last_ns),
     };
     add_stream(one, new);
+}
+
+/// So many of each function and reason are examples.
+const EXAMPLES: usize = 8;
+/// An Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Frames that were dropped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Examples {
+    /// In the order in which they were dropped.
+    pub frames: Vec<ExampleFrame>,
+    /// So many were not kept, for there was no room.
+    pub without_room: u64,
+}
+
+/// A frame that was dropped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExampleFrame {
+    /// When, since 1970.
+    pub time_ns: u64,
+    /// Its first bytes, from its Ethernet header on.
+    pub bytes: Vec<u8>,
+    /// How long it was.
+    pub wire_len: u32,
+    /// Function, reason and place.
+    pub comment: String,
 }
 
 /// What is shown of a row: names, interface, namespace, whose, protocol and port; and where, if that has no name.
@@ -331,6 +413,11 @@ impl Tracing {
         self.put(report, Some(&Before { counted: Counted::default(), at_ns: began_ns }));
     }
 
+    /// Why nothing is traced, where that was asked for.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
     /// What was counted up to now. `None`: the kernel does not say, or nothing is traced.
     pub(crate) fn counted(&self) -> Option<Before> {
         let at_ns = clocks::monotonic();
@@ -485,28 +572,35 @@ pub struct Filter(Vec<Word>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Word {
     Protocol(String),
+    EtherType(u16),
+    Signed,
     Port(u16),
     Function(String),
     Reason(String),
     Stream(u32),
 }
 
-const PROTOCOLS: [&str; 11] =
-    ["tcp", "udp", "icmp", "icmpv6", "sctp", "arp", "igmp", "gre", "esp", "lldp", "ipv6"];
+const PROTOCOLS: [&str; 10] = ["tcp", "udp", "icmp", "icmpv6", "sctp", "arp", "igmp", "gre", "esp", "lldp"];
 
 impl std::str::FromStr for Filter {
     type Err = anyhow::Error;
 
     /// Reads words such as `udp and port 53`, `reason NETFILTER_DROP`, `function ip_forward`, `stream 3`.
     fn from_str(text: &str) -> Result<Filter> {
-        const HOW: &str = "words are udp, tcp, icmp, arp and the like, port N, reason NAME, function NAME, stream N, with `and` between \
+        const HOW: &str = "words are udp, tcp, icmp, arp and the like, ipv4, ipv6, signed, port N, reason NAME, function NAME, stream N, with `and` between \
                            them, and all of them must be true of what is shown";
         let mut found = Vec::new();
         let mut words = text.split_whitespace().filter(|word| *word != "and" && *word != "&&");
         while let Some(word) = words.next() {
             let lower = word.to_ascii_lowercase();
-            if PROTOCOLS.contains(&&*lower) {
-                found.push(Word::Protocol(lower));
+            let alone = match &*lower {
+                "ip" | "ipv4" => Some(Word::EtherType(0x0800)),
+                "ipv6" | "ip6" => Some(Word::EtherType(0x86dd)),
+                "signed" => Some(Word::Signed),
+                name => PROTOCOLS.contains(&name).then(|| Word::Protocol(lower.clone())),
+            };
+            if let Some(word) = alone {
+                found.push(word);
                 continue;
             }
             if !matches!(&*lower, "port" | "reason" | "function" | "stream") {
@@ -529,26 +623,22 @@ impl std::str::FromStr for Filter {
 }
 
 impl Filter {
-    /// Leaves what agrees, and counts that alone.
-    pub fn apply(&self, drops: &mut Drops) {
-        drops.drops.retain_mut(|one| self.0.iter().all(|word| word.is_true_of(one)));
-        drops.frames =
-            drops.drops.iter().map(|one| one.frames).sum::<u64>().saturating_add(drops.unlisted_frames);
+    /// Whether all words are true of a row.
+    fn agrees(&self, row: &Row, named: &Named) -> bool {
+        self.0.iter().all(|word| word.is_true_of(row, named))
     }
 }
 
 impl Word {
-    fn is_true_of(&self, one: &mut Dropped) -> bool {
+    fn is_true_of(&self, row: &Row, named: &Named) -> bool {
         match self {
-            Word::Protocol(name) => one.protocol.as_ref() == Some(name),
-            Word::Port(port) => one.port == Some(*port),
-            Word::Function(name) => one.function == *name,
-            Word::Reason(name) => one.reason == *name,
-            Word::Stream(number) => {
-                one.streams.retain(|stream| stream.stream == *number);
-                one.frames = one.streams.iter().map(|stream| stream.frames).sum();
-                !one.streams.is_empty()
-            }
+            Word::Protocol(name) => protocol(row).as_ref() == Some(name),
+            Word::EtherType(number) => row.ethertype == *number,
+            Word::Signed => matches!(row.kind, Kind::Signed | Kind::SignedByOthers),
+            Word::Port(port) => row.port == *port,
+            Word::Function(name) => named.function == *name,
+            Word::Reason(name) => named.reason == *name,
+            Word::Stream(number) => row.kind == Kind::Signed && row.stream == *number,
         }
     }
 }
@@ -603,32 +693,61 @@ mod tests {
         assert!(notes.concat().starts_with("1 frame more were dropped"), "{notes:?}");
     }
 
+    fn row(protocol: u8, port: u16) -> Row {
+        Row {
+            location: 5,
+            reason: 1,
+            netns: 0,
+            ifindex: 0,
+            interface: String::new(),
+            kind: Kind::Ordinary,
+            stream: 0,
+            ethertype: 0x0800,
+            protocol,
+            port,
+            coarse: false,
+            frames: 1,
+            bytes: 60,
+            copies: 0,
+            first_ns: 0,
+            last_ns: 0,
+            first_sequence: 0,
+            last_sequence: 0,
+            lowest: 0,
+            highest: 0,
+        }
+    }
+
     #[test]
     fn a_filter_shows_what_all_its_words_are_true_of() {
-        let one = |protocol: &str, port, function: &str, frames| Dropped {
-            protocol: Some(protocol.to_owned()),
-            port: Some(port),
-            function: function.to_owned(),
-            reason: "NO_SOCKET".to_owned(),
-            frames,
-            ..Dropped::default()
-        };
-        let all = Drops {
-            drops: vec![one("udp", 53, "a", 1), one("udp", 54, "b", 2), one("tcp", 53, "a", 4)],
-            frames: 7,
-            ..Drops::default()
-        };
-        for (filter, frames) in [
-            ("udp", 3),
-            ("udp and port 53", 1),
-            ("PORT 53", 5),
-            ("function a && reason no_socket", 5),
-            ("stream 3", 0),
+        let rows = [
+            (row(17, 53), "a"),
+            (row(17, 54), "b"),
+            (row(6, 53), "a"),
+            (Row { ethertype: 0x86dd, ..row(17, 53) }, "a"),
+            (Row { kind: Kind::Signed, stream: 3, ..row(17, 53) }, "b"),
+            (Row { kind: Kind::SignedByOthers, stream: 3, ..row(17, 53) }, "b"),
+        ];
+        for (filter, shown) in [
+            ("udp", &[0, 1, 3, 4, 5][..]),
+            ("udp and port 54", &[1]),
+            ("PORT 53", &[0, 2, 3, 4, 5]),
+            ("function a && reason no_socket", &[0, 2, 3]),
+            ("ipv6", &[3]),
+            ("ipv4 and tcp", &[2]),
+            ("signed and udp and port 53", &[4, 5]),
+            ("stream 3", &[4]),
         ] {
-            let mut left = all.clone();
-            filter.parse::<Filter>().expect("well-formed").apply(&mut left);
-            assert_eq!(left.frames, frames, "{filter}");
+            let read: Filter = filter.parse().expect("well-formed");
+            let agrees = |(row, function): &(Row, &str)| {
+                read.agrees(row, &Named { function: (*function).to_owned(), reason: "NO_SOCKET".to_owned() })
+            };
+            let found: Vec<usize> = (0..rows.len()).filter(|at| agrees(&rows[*at])).collect();
+            assert_eq!(found, shown, "{filter}");
         }
+        assert!(
+            Filter::default().agrees(&row(1, 0), &Named { function: String::new(), reason: String::new() })
+        );
         for (wrong, wanted) in [
             ("", "an empty filter"),
             ("udp or tcp", "no word `or`"),

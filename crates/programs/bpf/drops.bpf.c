@@ -117,6 +117,16 @@ const volatile __u64 meter_to = 0;
 const volatile __u32 meter_interfaces[METERS] = {};
 const volatile __u32 meter_namespaces[METERS] = {};
 
+/*
+ * A frame that a program of XDP aborts is told twice where it lies in a socket buffer (veth, generic XDP): by xdp_exception, and where
+ * it is freed. From where to where the functions are that free it; 0: not known.
+ */
+const volatile __u64 xdp_frees_from[XDP_FREES] = {};
+const volatile __u64 xdp_frees_to[XDP_FREES] = {};
+
+/* 1: frames are copied for examples. */
+const volatile __u32 examples = 0;
+
 /* User space sets max_entries of both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
@@ -139,6 +149,25 @@ struct {
 	__type(key, __u32);
 	__type(value, struct drop_totals);
 } totals SEC(".maps");
+
+/* Read when all is over: what finds no room is not kept. User space sets max_entries of both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} kept SEC(".maps");
+
+/* How many of a function and reason are kept. */
+struct cause {
+	__u64 location;
+	__u64 reason;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct cause);
+	__type(value, __u32);
+} kept_of SEC(".maps");
 
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *out) __ksym __weak;
 
@@ -189,6 +218,54 @@ static __always_inline struct drop_count *count_of(void *map, const struct drop_
 	/* Another CPU may have made it just now. */
 	bpf_map_update_elem(map, key, &empty, BPF_NOEXIST);
 	return bpf_map_lookup_elem(map, key);
+}
+
+/* Whether there is room for one more example of this cause. */
+static __always_inline bool is_wanted(const struct drop_key *key)
+{
+	struct cause cause = {.location = key->location, .reason = key->reason};
+	__u32 *kept = bpf_map_lookup_elem(&kept_of, &cause), none = 0;
+
+	if (!kept) {
+		bpf_map_update_elem(&kept_of, &cause, &none, BPF_NOEXIST);
+		kept = bpf_map_lookup_elem(&kept_of, &cause);
+	}
+	/* Several CPUs may keep a few more. */
+	return kept && (*kept)++ < EXAMPLES_OF_CAUSE;
+}
+
+/* Keeps what lies in the frame's first buffer, if it is one of the first of its key on this CPU. */
+static __always_inline void keep(const struct drop_key *key, struct sk_buff *skb, struct drop_totals *sums)
+{
+	struct drop_count *count = bpf_map_lookup_elem(&drops, key);
+	struct drop_example *example;
+	__u32 from, in_buffer, tail;
+	unsigned char *head;
+
+	if ((count && count->frames > EXAMPLES_OF_KEY) || !is_wanted(key))
+		return;
+	example = bpf_ringbuf_reserve(&kept, sizeof(*example), 0);
+	if (!example) {
+		sums->not_kept++;
+		return;
+	}
+	head = skb->head;
+	tail = skb->tail;
+	from = skb->mac_header;
+	example->key = *key;
+	example->time = bpf_ktime_get_ns();
+	example->headless = from == NO_HEADER;
+	if (from == NO_HEADER)
+		from = skb->network_header ? skb->network_header : (__u32)(skb->data - head);
+	in_buffer = tail > from ? tail - from : 0;
+	example->length = in_buffer + skb->data_len;
+	example->unused = 0;
+	if (in_buffer > EXAMPLE)
+		in_buffer = EXAMPLE;
+	if (bpf_probe_read_kernel(example->data, in_buffer, head + from))
+		in_buffer = 0;
+	example->captured = in_buffer;
+	bpf_ringbuf_submit(example, 0);
 }
 
 static __always_inline void count(struct drop_key *key, const struct frame *frame, struct net_device *dev,
@@ -407,6 +484,17 @@ static __always_inline struct drop_totals *sums_now(void)
 	return sums;
 }
 
+/* Whether an address is in a function that frees frames in socket buffers for verdicts of XDP. */
+static __always_inline bool frees_for_xdp(__u64 location)
+{
+#pragma unroll
+	for (int i = 0; i < XDP_FREES; i++) {
+		if (location - xdp_frees_from[i] < xdp_frees_to[i] - xdp_frees_from[i])
+			return true;
+	}
+	return false;
+}
+
 SEC("tp_btf/kfree_skb")
 int freed(__u64 *ctx)
 {
@@ -428,10 +516,16 @@ int freed(__u64 *ctx)
 	if (arguments > 3)
 		rx = (struct sock *)ctx[3];
 	dev = place_of(skb, rx, &key);
-	if (!is_asked_for(&key))
-		return 0;
 	sums = sums_now();
 	if (!sums)
+		return 0;
+	/* Told by its exception, which was not counted. */
+	if (sums->verdict && frees_for_xdp(key.location)) {
+		key.location = DROP_AT_EXCEPTION;
+		key.reason = sums->verdict - 1;
+		sums->verdict = 0;
+	}
+	if (!is_asked_for(&key))
 		return 0;
 	head = skb->head;
 	frame.bytes = skb->len;
@@ -441,6 +535,14 @@ int freed(__u64 *ctx)
 	else if (!is_error)
 		read_signature(skb, head, sums, &key, &frame);
 	read_shared(skb, head, &frame);
+	if (examples && key.kind != DROP_LOCAL) {
+		/* Counting may take from the key what it has no room for. */
+		struct drop_key whole = key;
+
+		count(&key, &frame, dev, sums);
+		keep(&whole, skb, sums);
+		return 0;
+	}
 	count(&key, &frame, dev, sums);
 	return 0;
 }
@@ -466,9 +568,25 @@ static __always_inline int count_xdp(__u64 which, __u32 reason, struct net_devic
 	return 0;
 }
 
+/* A frame in a socket buffer is told where it is freed, at once and on this CPU: there it is known whose it is. */
 SEC("tp_btf/xdp_exception")
 int exception(__u64 *ctx)
 {
+	struct drop_totals *sums;
+	__u64 callers[12] = {};
+	long bytes = 0;
+
+	if (xdp_frees_to[0])
+		bytes = bpf_get_stack(ctx, callers, sizeof(callers), 0);
+#pragma unroll
+	for (int i = 0; i < 12; i++) {
+		if (bytes > i * 8 && frees_for_xdp(callers[i])) {
+			sums = sums_now();
+			if (sums)
+				sums->verdict = ctx[2] + 1;
+			return 0;
+		}
+	}
 	return count_xdp(DROP_AT_EXCEPTION, ctx[2], (struct net_device *)ctx[0], 1);
 }
 

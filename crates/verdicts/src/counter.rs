@@ -37,6 +37,8 @@ pub struct Counted {
     pub totals: [u64; 6],
     /// The program's runs, by the kernel's statistics. Counting is a part of that time.
     pub runs: Runs,
+    /// How often it ran while verdicts were counted: at least and at most, for it may run while counters are read.
+    pub runs_between: (u64, u64),
     /// What counting took of that.
     pub counting_ns: u64,
 }
@@ -59,6 +61,10 @@ impl Counted {
                 count: self.runs.count.saturating_sub(earlier.runs.count),
                 ns: self.runs.ns.saturating_sub(earlier.runs.ns),
             },
+            runs_between: (
+                self.runs_between.0.saturating_sub(earlier.runs_between.1),
+                self.runs_between.1.saturating_sub(earlier.runs_between.0),
+            ),
             counting_ns: self.counting_ns.saturating_sub(earlier.counting_ns),
         }
     }
@@ -121,6 +127,11 @@ impl Counter {
     /// The kernel does not give its tables.
     pub fn read(&self) -> Result<Counted, VerdictsError> {
         self.watch.read()
+    }
+
+    /// Verdicts are counted, and not runs alone.
+    pub fn counts_verdicts(&self) -> bool {
+        self.watch.counts_verdicts()
     }
 
     /// Numbers by which another process finds the same: [`Watch::by_numbers`].
@@ -220,6 +231,7 @@ impl Watch {
             let counts = totals.lookup_percpu(&key, MapFlags::ANY).map_err(reading)?.unwrap_or_default();
             *total = sum(&counts);
         }
+        counted.runs_between = (counted.runs.count, runs(&self.program).count);
         Ok(counted)
     }
 }
@@ -254,10 +266,11 @@ mod tests {
             rows: BTreeMap::from([(signed, frames)]),
             totals: [0, 0, frames, 0, 0, 0],
             runs: Runs { count: frames, ns: frames * 50 },
+            runs_between: (frames, frames + 1),
             counting_ns: frames * 20,
         };
         let more = counted(30).since(&counted(10));
-        assert_eq!(more, counted(20));
+        assert_eq!(more, Counted { runs_between: (19, 21), ..counted(20) });
         assert_eq!((more.frames(), more.ns_per_frame()), (20, Some(30.0)));
         assert_eq!(counted(5).since(&counted(5)).ns_per_frame(), None);
         assert!(counted(5).since(&counted(5)).rows.is_empty());

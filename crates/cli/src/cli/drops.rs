@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::parse_duration;
 
@@ -14,10 +15,13 @@ pub struct Drops {
     /// Show only frames that are dropped at this interface (IFACE, or IFACE@NAMESPACE).
     #[arg(long, value_name = "IFACE")]
     pub on: Option<String>,
-    /// Show only frames for which all these words are true: udp, tcp, icmp, arp, port N, reason NAME, function NAME, stream N, as in
-    /// 'udp and port 53'.
+    /// Show only frames for which all these words are true: udp, tcp, icmp, arp, ipv4, ipv6, signed, port N, reason NAME,
+    /// function NAME, stream N, as in 'udp and port 53'.
     #[arg(long, value_name = "WORDS")]
     pub filter: Option<job::dropped::Filter>,
+    /// Write examples of the frames into this capture (pcapng), some of each function and reason, which are their comment.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub capture: Option<PathBuf>,
     /// Trace for this long. Default: until the command ends, or Ctrl-C.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
     pub duration: Option<Duration>,

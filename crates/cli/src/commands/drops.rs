@@ -4,23 +4,29 @@ use super::counters::run_command;
 use crate::cli::drops::Drops;
 use crate::client::Signals;
 use crate::output::{note, print};
-use anyhow::Result;
-use job::dropped::Looking;
+use anyhow::{Result, bail};
+use capture::{FileFormat, FileWriter, Writer};
+use job::dropped::{Examples, Looking};
+use report::units::counted;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use wire::LinkType;
 
 /// Signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub fn run(args: &Drops) -> Result<u8> {
-    let looking = Looking::start(args.on.as_deref())?;
+    let writer = args.capture.as_deref().map(begin).transpose()?;
+    let looking = Looking::start(args.on.as_deref(), writer.is_some())?;
     let status = match args.command.is_empty() {
         true => wait(args)?,
         false => Some(run_command(&args.command)?),
     };
-    let mut found = looking.look()?;
-    if let Some(filter) = &args.filter {
-        filter.apply(&mut found);
+    let filter = args.filter.clone().unwrap_or_default();
+    let mut found = looking.look(&filter)?;
+    if let (Some(writer), Some(path)) = (writer, &args.capture) {
+        write(writer, path, &looking.examples(&filter)?)?;
     }
     found.command_status = status.and_then(|status| status.code());
     print(&if args.json { found.to_json()? } else { report::drops::render(&found) })?;
@@ -29,6 +35,32 @@ pub fn run(args: &Drops) -> Result<u8> {
         note(&format!("the command failed: {status}"));
     }
     Ok(u8::from(failed.is_some()))
+}
+
+/// Begins the capture, before anything is looked at.
+fn begin(path: &Path) -> Result<FileWriter> {
+    if FileFormat::of_name(path) != FileFormat::Pcapng {
+        bail!(
+            "--capture {}: the reason is a comment of each frame, which pcapng alone has: name it so that it ends with .pcapng",
+            path.display()
+        );
+    }
+    Ok(Writer::create(path, FileFormat::Pcapng, LinkType::ETHERNET)?)
+}
+
+/// Writes examples, and says how many there are.
+fn write(mut writer: FileWriter, path: &Path, examples: &Examples) -> Result<()> {
+    for frame in &examples.frames {
+        writer.write_noted(0, frame.time_ns, &frame.bytes, frame.wire_len, &frame.comment)?;
+    }
+    writer.finish()?;
+    let more = match examples.without_room {
+        0 => String::new(),
+        more => format!(", {} more found no room", counted(more, "example")),
+    };
+    let frames = counted(examples.frames.len() as u64, "frame");
+    note(&format!("wrote {frames} that the kernel dropped into {}{more}", path.display()));
+    Ok(())
 }
 
 /// Until the time is over, or a signal.

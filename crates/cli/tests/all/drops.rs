@@ -356,6 +356,34 @@ fn drops_while_a_command_runs_are_named_by_function_reason_and_port() {
 }
 
 #[test]
+fn examples_of_what_was_dropped_are_a_capture_with_the_reason_as_a_comment() {
+    let net = Net::new();
+    let (script, file) = (net.file("nobody.py"), net.file("dropped.pcapng"));
+    let text = "import socket, sys\nfamily = [socket.AF_INET, socket.AF_INET6][':' in sys.argv[1]]\nfor _ in range(300):\n    \
+                socket.socket(family, socket.SOCK_DGRAM).sendto(b'x', (sys.argv[1], int(sys.argv[2])))\n";
+    std::fs::write(&script, text).expect("a script");
+    let both = net.file("both.sh");
+    std::fs::write(&both, format!("python3 {script} 127.0.0.1 5001\npython3 {script} ::1 5002\n"))
+        .expect("a script");
+    for (filter, comment, port) in [
+        ("ipv4 and udp", "__udp4_lib_rcv, NO_SOCKET at lo", "5001"),
+        ("ipv6 and udp", "__udp6_lib_rcv, NO_SOCKET at lo", "5002"),
+    ] {
+        let mut looking = net.command(format!("netdyno drops --on lo --json --capture {file}"));
+        looking.args(["--filter", filter, "--", "sh", &both]);
+        let json = start(looking).wait().ok().json();
+        let ports: Vec<String> =
+            json["drops"].as_array().expect("drops").iter().map(|one| one["port"].to_string()).collect();
+        assert_eq!(ports, [port], "{json}");
+        let comments = tshark_field(&file, "frame.comment");
+        assert!((1..=8).contains(&comments.len()), "{comments:?}");
+        assert!(comments.iter().all(|one| one == comment), "{comments:?}");
+        assert!(tshark_field(&file, "udp.dstport").iter().all(|one| one == port));
+    }
+    net.run("netdyno drops --capture some.pcap --duration 10ms").refused(&["--capture some.pcap", ".pcapng"]);
+}
+
+#[test]
 fn what_cannot_be_done_is_said_with_the_remedy() {
     let net = Net::new();
     net.run("netdyno drops --on nosuch").refused(&["there is no interface"]);

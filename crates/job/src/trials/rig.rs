@@ -192,6 +192,9 @@ impl Rig {
             );
         }
         let tracing = tracing(bench, &ports);
+        if let Some(why) = tracing.refused() {
+            warnings.add(Code::DropsNotTraced, why.to_owned());
+        }
         Ok(Rig {
             ports,
             tracing,

@@ -7,6 +7,13 @@
 
 /* So many meters are known. */
 #define METERS 4
+/* So many functions are known that free a frame in a socket buffer for a verdict of XDP. */
+#define XDP_FREES 4
+/* Bytes of an example, from its Ethernet header on. */
+#define EXAMPLE 512
+/* So many of each key on each CPU, and so many of each function and reason in all. */
+#define EXAMPLES_OF_KEY 2
+#define EXAMPLES_OF_CAUSE 64
 
 enum drop_kind {
 	/* Of a network, without a signature. */
@@ -63,6 +70,23 @@ struct drop_totals {
 	/* The time, and the tick that it was read at. */
 	__u64 now;
 	__u64 tick;
+	/* One more than the verdict by which the next frame in a socket buffer is freed that one of XDP_FREES frees. */
+	__u64 verdict;
+	/* Examples for which there was no room. */
+	__u64 not_kept;
+};
+
+/* A frame that was dropped. */
+struct drop_example {
+	struct drop_key key;
+	/* By CLOCK_MONOTONIC. */
+	__u64 time;
+	__u32 length;
+	__u32 captured;
+	/* It had no Ethernet header there: this begins with what follows one. */
+	__u32 headless;
+	__u32 unused;
+	__u8 data[EXAMPLE];
 };
 
 #endif
