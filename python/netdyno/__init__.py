@@ -40,6 +40,7 @@ from ._verbs import (
     search,
     send,
     sessions,
+    sessions_search,
     sessions_server,
     trial,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "search",
     "send",
     "sessions",
+    "sessions_search",
     "sessions_server",
     "sr",
     "start",

@@ -27,6 +27,7 @@ _ABOUT = {
     "endpoint-server": "The far end of endpoint tests.",
     "endpoint-search": "Finds the smallest socket buffer, or the highest rate of transactions, between two endpoints.",
     "sessions": "Makes TCP connections by the million, as clients of a server, without the host's TCP.",
+    "sessions-search": "Finds the highest rate of new TCP connections that a device carries, or how many it holds at once.",
     "sessions-server": "A server of TCP connections that keeps no state, without the host's TCP.",
     "iperf3": "Tests with a server of iperf3's protocol.",
     "iperf3-server": "A server of iperf3's protocol.",
@@ -60,7 +61,7 @@ def arguments(kind: str) -> tuple[tuple[str, str, bool, str], ...]:
     for find in looked_for or (None,):
         for setting in _table.settings(kind, find):
             text = _table.worded(kind, find, setting.text)
-            place = setting.by_place and kind != "endpoint-search"
+            place = setting.by_place and not kind.endswith("-search")
             of = "bool | Mapping[str, Any]" if setting.path.split(".")[-1] == "lab" else _type(setting)
             found.setdefault(setting.argument, (setting.argument, of, place, text))
             if "." in setting.path:

@@ -86,6 +86,9 @@ def settings(kind: str, find: str | None = None) -> tuple[Setting, ...]:
         rows = [_setting(row, "endpoint.") for row in table["endpoint"]]
         rows += [_setting({**row, "required": False}, "") for row in table["search"] if row["path"].startswith("lab.")]
         own = [_setting(row, f"find.{find}.") for row in table.get(f"{kind} {find}", ())]
+    elif kind == "sessions-search":
+        rows = [_setting(row, "sessions.") for row in table["sessions"]]
+        own = [_setting(row, f"find.{find}.") for row in table.get(f"{kind} {find}", ())]
     else:
         rows = [_setting(row, "") for row in table[kind]]
         own = [_setting(row, f"find.{find}.") for row in table.get(f"{kind} {find}", ())] if find else []

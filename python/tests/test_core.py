@@ -234,3 +234,24 @@ def test_each_kind_of_job_says_what_it_does():
     for kind in _table.kinds():
         first = getattr(nd, kind.replace("-", "_")).__doc__.splitlines()[0]
         assert first and not first.startswith("A job of the kind"), kind
+
+
+def test_each_search_takes_what_it_looks_for_and_its_settings():
+    asked = [
+        ("search", "throughput", {"what": "ipv4/udp", "on": "tx0", "measure": "rx0", "precision": "1%"}),
+        ("endpoint-search", "transactions", {"host": "198.18.0.2", "test": "tcp-rr", "confirm": 2}),
+        ("endpoint-search", "socket-buffer", {"host": "198.18.0.2", "test": "tcp-stream", "enough": "90%"}),
+        ("sessions-search", "sessions", {"on": "tx0", "to": "198.18.0.2:80", "duration": "1s", "precision": "1%"}),
+        ("sessions-search", "session-capacity", {"on": "tx0", "to": "198.18.0.2:80", "rate": "5kcps", "max": 10_000}),
+    ]
+    for kind, find, given in asked:
+        job = _verbs.made(kind, (find,), given).check()
+        assert list(job.data["find"]) == [find], job.data
+        with pytest.raises(nd.UsageError, match="can be looked for"):
+            _verbs.made(kind, ("nothing",), given)
+    of_all = {kind: set(_table.finds(kind)) for kind in _table.kinds()}
+    assert {kind: finds for kind, finds in of_all.items() if finds} == {
+        "search": of_all["search"],
+        "endpoint-search": {"socket-buffer", "transactions"},
+        "sessions-search": {"sessions", "session-capacity"},
+    }

@@ -384,7 +384,9 @@ fn rate_of(job: &Job) -> Paced {
         | Job::Impair(_)
         | Job::Probe(_)
         | Job::Collect(_) => Paced::Nothing,
-        Job::Sessions(_) => Paced::Unknown("rate", "connections have no rate of frames"),
+        Job::Sessions(_) | Job::SessionsSearch(_) => {
+            Paced::Unknown("rate", "connections have no rate of frames")
+        }
         Job::EndpointServer(_) | Job::Iperf3Server(_) | Job::Netserver(_) | Job::SessionsServer(_) => {
             Paced::Unknown("kind", "what a server sends is its clients' to say")
         }

@@ -92,6 +92,7 @@ pub(crate) fn prepare(
                 | Job::Trial(_)
                 | Job::Impair(_)
                 | Job::EndpointSearch(_)
+                | Job::SessionsSearch(_)
                 | Job::EndpointServer(_)
                 | Job::SessionsServer(_)
                 | Job::Iperf3Server(_)

@@ -21,6 +21,7 @@ pub mod nats;
 pub mod plugin;
 pub mod search;
 pub mod search_between;
+pub mod search_sessions;
 pub mod serve;
 pub mod sessions;
 pub mod trend;

@@ -57,6 +57,7 @@ impl Verb {
         let find = match job {
             spec::Job::Search(search) => Some(search.find.name()),
             spec::Job::EndpointSearch(search) => Some(search.find.name()),
+            spec::Job::SessionsSearch(search) => Some(search.find.name()),
             _ => None,
         };
         Verb::named(job.kind(), find)
@@ -225,7 +226,8 @@ fn declared_anywhere(path: &str) -> Option<String> {
 
 /// Of each search its name and its settings.
 fn searches() -> impl Iterator<Item = (&'static str, &'static [Member])> {
-    spec::Find::SETTINGS.iter().chain(spec::EndpointFind::SETTINGS).copied()
+    let between = spec::EndpointFind::SETTINGS.iter().chain(spec::SessionsFind::SETTINGS);
+    spec::Find::SETTINGS.iter().chain(between).copied()
 }
 
 /// A setting of a search by its path in the job: `find.loss.step`.

@@ -1,6 +1,6 @@
 //! A job that runs.
 
-use crate::kinds::{Run, endpoint, given, search};
+use crate::kinds::{Run, endpoint, given, search, sessions};
 use crate::{Session, claims};
 use anyhow::{Result, anyhow};
 use engine::source::Source;
@@ -117,6 +117,16 @@ pub fn go_on(search: &spec::Search, earlier: Report, session: &Session) -> Resul
 /// As of [`carry_out`].
 pub fn go_on_between(search: &spec::EndpointSearch, earlier: Report, session: &Session) -> Result<Report> {
     let mut report = endpoint::search::run(search, Some(earlier), session)?;
+    remember(&Job::from(search.clone()), &mut report);
+    Ok(report)
+}
+
+/// Goes on with a search by TCP connections whose result so far is `earlier`.
+///
+/// # Errors
+/// As of [`carry_out`].
+pub fn go_on_sessions(search: &spec::SessionsSearch, earlier: Report, session: &Session) -> Result<Report> {
+    let mut report = sessions::search::run(search, Some(earlier), session)?;
     remember(&Job::from(search.clone()), &mut report);
     Ok(report)
 }

@@ -13,10 +13,11 @@ pub use ::report::{
     Exported, Exporter, FlowKind, FlowProfile, Flows, HardwareStamps, HeldSessions, HostCounter, Impaired,
     Interface, InterfaceCounters, Interval, L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent, Loss,
     Metering, NotTaken, Note, Opening, Pacing, Passage, PortResult, QueueCounters, Reflection, Repeated,
-    Report, RequestedRate, Resolved, Rx, RxInterface, Said, Sentence, Served, Sessions, SessionsServed,
-    Severity, SignedFrames, SocketBufferFound, Source, Stamp, StampClocks, StampError, StampReflection,
-    StampStrangers, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface, UnderLoad,
-    Verdict, Warnings, Witness, Words, Written, XdpProgram, XdpVerdict,
+    Report, RequestedRate, Resolved, Rx, RxInterface, Said, Sentence, Served, SessionCapacityFound,
+    SessionRateFound, SessionTrial, SessionVerdict, Sessions, SessionsSearch, SessionsSearchKind,
+    SessionsServed, Severity, SignedFrames, SocketBufferFound, Source, Stamp, StampClocks, StampError,
+    StampReflection, StampStrangers, Stopped, Stream, Totals, Transactions, TransactionsFound, Tx,
+    TxInterface, UnderLoad, Verdict, Warnings, Witness, Words, Written, XdpProgram, XdpVerdict,
 };
 
 #[doc(inline)]

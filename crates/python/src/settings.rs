@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use spec::setting::{Member, Setting, Shape, each};
-use spec::{BadFile, EndpointSearch, File, Find, Job, Kind};
+use spec::{BadFile, EndpointFind, File, Find, Job, SessionsFind};
 use std::ffi::OsStr;
 
 /// What Python needs to know of a setting to make an argument of it.
@@ -104,10 +104,10 @@ pub(crate) fn settings() -> String {
     for (find, members) in Find::SETTINGS {
         put(format!("search {find}"), rows(members));
     }
-    // Of each search between endpoints those that are its own.
-    for member in EndpointSearch::settings() {
-        if let Member::Within(name, members) = member {
-            put(format!("endpoint-search {}", name.trim_start_matches("find.")), rows(members));
+    // Of each search between endpoints and by sessions those that are its own.
+    for (kind, finds) in [("endpoint-search", EndpointFind::SETTINGS), ("sessions-search", SessionsFind::SETTINGS)] {
+        for (find, members) in finds {
+            put(format!("{kind} {find}"), rows(members));
         }
     }
     Value::Object(table).to_string()

@@ -229,7 +229,8 @@ impl Clients {
     }
 
     /// Opens connections as `load` says and carries them to their ends, in the calling thread, which moves to where the interface is
-    /// and must end there. When `stop` is set it ends in order: what does not finish soon is closed by a RST.
+    /// and must end there. When `stop` is set it ends in order: what does not finish soon is closed by a RST. Run again, tuples go on where those of
+    /// the last run ended, and [`Clients::counts`] are of all runs.
     ///
     /// # Errors
     /// That the interface went, or the kernel no longer runs the program.
@@ -300,6 +301,8 @@ impl<'a> Sender<'a> {
     fn run(mut self, stop: &AtomicBool) -> Result<Ran, SessionsError> {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let mut turn = Turn::take(self.load.priority);
+        // Of earlier runs.
+        let (late, busy) = (self.word(control::LATE), self.word(control::BUSY));
         self.begin();
         let mut looked_ns = self.ran.started_ns;
         loop {
@@ -330,7 +333,8 @@ impl<'a> Sender<'a> {
         self.ran.cpu_ns = ns(after).saturating_sub(ns(cpu));
         self.ran.had = turn.had();
         self.ran.duration_ns = clock().saturating_sub(self.ran.started_ns);
-        (self.ran.late, self.ran.busy) = (self.word(control::LATE), self.word(control::BUSY));
+        self.ran.late = self.word(control::LATE).saturating_sub(late);
+        self.ran.busy = self.word(control::BUSY).saturating_sub(busy);
         Ok(self.ran)
     }
 
@@ -339,13 +343,17 @@ impl<'a> Sender<'a> {
         let [a, b, c, d, e, f] = self.load.next_hop;
         self.put(control::NEXT_MAC, u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]));
         self.put(control::IN_FLIGHT, self.load.in_flight.unwrap_or(0));
-        if let Some(rate) = self.load.rate.filter(|rate| *rate > 0) {
-            self.put(control::GAP_NS, 1_000_000_000 / rate);
-            self.put(control::GAP_PART, 1_000_000_000 % rate);
-            self.put(control::GAP_PARTS, rate);
-        }
+        // Without a rate there is no gap, whatever an earlier run had.
+        let (gap, rest, parts) = match self.load.rate.filter(|rate| *rate > 0) {
+            Some(rate) => (1_000_000_000 / rate, 1_000_000_000 % rate, rate),
+            None => (0, 0, 0),
+        };
+        self.put(control::GAP_NS, gap);
+        self.put(control::GAP_PART, rest);
+        self.put(control::GAP_PARTS, parts);
         self.put(control::DUE_NS, self.ran.started_ns);
-        self.put(control::LIMIT, self.limit());
+        // Counted from the first run on.
+        self.put(control::LIMIT, self.word(control::OPENED).saturating_add(self.limit()));
     }
 
     /// Connections that are opened at most: by count, and of a schedule those that are due within the time.

@@ -25,6 +25,11 @@ macro_rules! counted {
                 let shares = (0..map.len()).filter_map(|cpu| map.get(cpu));
                 shares.fold($name::default(), |sum, share| $name { $($field: sum.$field + share.$field,)* })
             }
+
+            /// What was counted since `earlier`.
+            pub fn since(&self, earlier: &$name) -> $name {
+                $name { $($field: self.$field.saturating_sub(earlier.$field),)* }
+            }
         }
     };
 }

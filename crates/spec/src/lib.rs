@@ -35,6 +35,7 @@ pub mod reach;
 #[cfg(test)]
 mod rules;
 mod sessions;
+mod sessions_search;
 pub mod setting;
 mod stamp;
 mod transmit;
@@ -68,6 +69,7 @@ pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use sessions::{Pool, SessionClose, Sessions, SessionsServer};
+pub use sessions_search::{MostSessions, SessionCapacity, SessionsFind, SessionsSearch};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps, Through,
 };
@@ -107,6 +109,8 @@ kinds! { ($)
     "sessions" Sessions,
     /// A server of TCP connections that keeps no state, in the kernel.
     "sessions-server" SessionsServer,
+    /// The highest rate of new TCP connections through a device.
+    "sessions-search" SessionsSearch,
     /// One load, and whether the device keeps to a goal.
     "trial" Trial,
     /// What the device can do.

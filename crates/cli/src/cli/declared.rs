@@ -250,6 +250,7 @@ mod tests {
     use crate::cli::TwoHosts;
     use crate::cli::search::OfFlows;
     use crate::cli::search_between::{OfBuffers, OfTransactions};
+    use crate::cli::search_sessions::{OfCapacity, OfRates};
     use spec::{EndpointFind, EndpointTest, Find, Job, Lab, Link};
 
     /// The path of the setting that an option says, and one of its values that is not its default.
@@ -305,6 +306,19 @@ mod tests {
             find: EndpointFind::Transactions(spec::MostTransactions { below, ..Default::default() }),
             endpoint: spec::Endpoint { test: EndpointTest::TcpRr, ..Default::default() },
             lab: lab(),
+        });
+        let sessions = spec::Sessions {
+            on: "a".into(),
+            to: "10.0.0.2".parse().expect("a server"),
+            ..Default::default()
+        };
+        each_is_refused::<_, OfRates>(spec::SessionsSearch {
+            sessions: sessions.clone(),
+            ..Default::default()
+        });
+        each_is_refused::<_, OfCapacity>(spec::SessionsSearch {
+            find: spec::SessionsFind::SessionCapacity(spec::SessionCapacity::default()),
+            sessions,
         });
     }
 }

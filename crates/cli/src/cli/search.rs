@@ -4,6 +4,7 @@ use super::Output;
 use super::declared::{Asked, LeavesOut};
 use super::plugin::Given;
 use super::search_between::{SocketBuffer, Transactions};
+use super::search_sessions::{Capacity, Sessions};
 use clap::{Arg, Args, Subcommand, ValueHint};
 use spec::setting::Settings;
 use std::path::PathBuf;
@@ -48,6 +49,10 @@ pub enum Kind {
     SocketBuffer(Box<SocketBuffer>),
     /// The highest rate of transactions between two hosts whose latency stays below a bound.
     Transactions(Box<Transactions>),
+    /// The highest rate of new TCP connections that a device carries without failures (RFC 9693, session setup rate).
+    Sessions(Box<Sessions>),
+    /// The most TCP connections that a device holds at once, each of which is answered when it is used again (RFC 3511, 5.2).
+    SessionCapacity(Box<Capacity>),
 }
 
 /// A search of this kind.
@@ -158,7 +163,13 @@ impl Kind {
             Kind::Recovery(search) => &mut search.common,
             Kind::Reset(search) => &mut search.common,
             Kind::Soak(search) => &mut search.common,
-            Kind::Flows(_) | Kind::SocketBuffer(_) | Kind::Transactions(_) => return None,
+            Kind::Flows(_)
+            | Kind::SocketBuffer(_)
+            | Kind::Transactions(_)
+            | Kind::Sessions(_)
+            | Kind::SessionCapacity(_) => {
+                return None;
+            }
         })
     }
 
@@ -180,6 +191,8 @@ impl Kind {
             }
             Kind::SocketBuffer(search) => search.between.job(spec::EndpointFind::SocketBuffer),
             Kind::Transactions(search) => search.between.job(spec::EndpointFind::Transactions),
+            Kind::Sessions(search) => search.job(),
+            Kind::SessionCapacity(search) => search.job(),
         }
     }
 }

@@ -84,6 +84,7 @@ pub fn search(kind: Kind) -> Result<u8> {
     let run = move |session: Session| match then {
         Job::Search(then) => job::go_on(&then, earlier, &session),
         Job::EndpointSearch(then) => job::go_on_between(&then, earlier, &session),
+        Job::SessionsSearch(then) => job::go_on_sessions(&then, earlier, &session),
         _ => bail!("--continue: no search"),
     };
     let mut report = attend(&output, Line::Not, session, |session| job::spawn(session, run))?;
@@ -169,7 +170,9 @@ fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
 /// What says by itself how it goes needs no line.
 fn line(job: &Job) -> Line {
     match job {
-        Job::Live(_) | Job::Trial(_) | Job::Search(_) | Job::EndpointSearch(_) => Line::Not,
+        Job::Live(_) | Job::Trial(_) | Job::Search(_) | Job::EndpointSearch(_) | Job::SessionsSearch(_) => {
+            Line::Not
+        }
         _ => Line::Shown,
     }
 }

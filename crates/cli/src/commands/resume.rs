@@ -4,9 +4,9 @@
 //! gives such options again, and they must be those of the result, because with others it would be another search.
 
 use super::consent::{needed, of_result, unallowed};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use report::{Report, units};
-use spec::Job;
+use spec::{Job, NotGiven};
 use std::path::Path;
 
 /// The result to go on from: a report folder or file, or what --json printed.
@@ -14,7 +14,9 @@ pub fn read(path: &Path) -> Result<Report> {
     crate::hints::check_file(path, crate::hints::Kind::Result).context("--continue")?;
     let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
     let (of_device, between) = (report.result.search.as_ref(), report.result.endpoint_search.as_ref());
+    let by_sessions = report.result.sessions_search.as_ref().map(|search| search.complete);
     let complete = of_device.map(|search| search.complete).or(between.map(|search| search.complete));
+    let complete = complete.or(by_sessions);
     match complete.filter(|_| report.command == "search") {
         None => bail!(
             "--continue {}: that is the result of `netdyno {}`, not of a search",
@@ -29,11 +31,24 @@ pub fn read(path: &Path) -> Result<Report> {
     Ok(report)
 }
 
+/// What to do about a search that needs more than was given again: its own option gives the server's address.
+fn not_given(refused: &NotGiven, then: &Job) -> anyhow::Error {
+    let to = match (refused, then) {
+        (NotGiven::Address(_), Job::SessionsSearch(then)) => format!("--to {}", then.sessions.to),
+        (NotGiven::PublicTarget(_), Job::SessionsSearch(then)) => {
+            format!("--to {} --allow-public-target", then.sessions.to)
+        }
+        _ => return unallowed(refused),
+    };
+    anyhow!("{}: give {to} on the command line, if you want that", units::printable(&refused.to_string()))
+}
+
 /// What a job searches for.
 fn sought(job: &Job) -> Option<&'static str> {
     match job {
         Job::Search(search) => Some(search.find.name()),
         Job::EndpointSearch(search) => Some(search.find.name()),
+        Job::SessionsSearch(search) => Some(search.find.name()),
         _ => None,
     }
 }
@@ -50,7 +65,7 @@ pub fn again(report: &Report, path: &Path, now: &Job) -> Result<Job> {
     }
     then.check().with_context(what)?;
     let given = now.asks();
-    given.covers(&then).map_err(|refused| unallowed(&refused)).with_context(what)?;
+    given.covers(&then).map_err(|refused| not_given(&refused, &then)).with_context(what)?;
     needed(&given, std::slice::from_ref(&then)).with_context(what)?;
     Ok(then)
 }
@@ -114,8 +129,10 @@ mod tests {
         let output = crate::cli::Output::augment_args(clap::Command::new("output"));
         let mut declared = std::collections::BTreeMap::new();
         let searches = spec::Find::SETTINGS.iter().chain(spec::EndpointFind::SETTINGS);
+        let searches = searches.chain(spec::SessionsFind::SETTINGS);
         let all = searches.map(|(_, members)| *members);
-        for members in all.chain([spec::Search::MEMBERS, spec::EndpointSearch::MEMBERS]) {
+        let common = [spec::Search::MEMBERS, spec::EndpointSearch::MEMBERS, spec::SessionsSearch::MEMBERS];
+        for members in all.chain(common) {
             each(members, &mut |_, setting| {
                 let by_itself = setting.is_typed().then(|| setting.option.unwrap_or(setting.name));
                 let shorthands = setting.shorthands.iter().map(|shorthand| shorthand.option);

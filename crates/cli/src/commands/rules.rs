@@ -44,7 +44,8 @@ impl Line {
             Value::String(name) => name.as_str(),
             find => find.as_object().and_then(|find| find.keys().next()).expect("what is searched for"),
         });
-        let searches = || spec::Find::SETTINGS.iter().chain(spec::EndpointFind::SETTINGS);
+        let between = || spec::EndpointFind::SETTINGS.iter().chain(spec::SessionsFind::SETTINGS);
+        let searches = || spec::Find::SETTINGS.iter().chain(between());
         let find = find.map(|find| searches().find(|(name, _)| *name == find).expect("a search"));
         let verb = Verb::named(kind, find.map(|(name, _)| *name));
         let command = verb.command().ok_or("its verb has other options, those of another tool")?.clone();

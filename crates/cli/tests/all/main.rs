@@ -70,6 +70,7 @@ mod search;
 mod search_between;
 mod search_flows;
 mod search_forms;
+mod search_sessions;
 mod serve;
 mod sessions;
 mod sinks;

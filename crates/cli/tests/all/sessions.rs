@@ -4,13 +4,13 @@ use crate::common::*;
 use serde_json::Value;
 
 /// Two hosts with addresses; GRO, so that what XDP sends reaches a host without a program.
-fn hosts() -> Net {
+pub(super) fn hosts() -> Net {
     let net = Net::with(&::lab::Options { addresses: true, gro: true, ..Default::default() });
     net.run_there("ip link set lo up").ok();
     net
 }
 
-fn serving(net: &Net, options: &str) -> Running {
+pub(super) fn serving(net: &Net, options: &str) -> Running {
     let mut server = net.start_there(format!("netdyno sessions serve --on rx0 --json {options}"));
     server.until_it_says("serving ");
     server
@@ -372,7 +372,7 @@ fn an_interrupt_ends_in_order_and_a_kill_leaves_nothing() {
 }
 
 /// Two hosts with a router between them, whose forwarding these rules see; the server is at 198.19.0.2.
-fn through_a_router(rules: &str) -> Net {
+pub(super) fn through_a_router(rules: &str) -> Net {
     let device = ::lab::Device { kind: ::lab::Kind::Router, bottleneck: None, loss: None };
     let net = Net::with(&::lab::Options { device: Some(device), gro: true, ..Default::default() });
     std::fs::write(net.file("router.nft"), rules).expect("rules");
@@ -398,7 +398,7 @@ const TRANSLATES_AND_LOSES: &str = "table ip t {
 ";
 
 /// Packets of the rule that drops.
-fn dropped(net: &Net) -> u64 {
+pub(super) fn dropped(net: &Net) -> u64 {
     let listed = at_router(net, "nft -j list chain ip t a").ok().json();
     let mut rules = listed["nftables"].as_array().expect("a list").iter();
     let drops = |rule: &&Value| {

@@ -29,7 +29,7 @@ pub mod replay;
 pub(crate) mod resolve;
 pub mod search;
 pub mod send;
-mod sessions;
+pub mod sessions;
 pub mod shared;
 pub mod trial;
 pub mod what;

@@ -45,6 +45,9 @@ pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
 pub use crate::data::sections::sessions::{HeldSessions, Sessions, SessionsServed};
+pub use crate::data::sections::sessions_search::{
+    SessionCapacityFound, SessionRateFound, SessionTrial, SessionVerdict, SessionsSearch, SessionsSearchKind,
+};
 pub use crate::data::sections::stamp::{Stamp, StampClocks, StampError, StampStrangers};
 pub use crate::data::sections::streams::Stream;
 pub use crate::data::sections::totals::{L1_OVERHEAD_BYTES, Totals};
@@ -201,6 +204,9 @@ pub struct Achieved {
     /// What was answered without the host's TCP (`netdyno sessions serve`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_served: Option<SessionsServed>,
+    /// What a search by TCP connections through a device found (`netdyno search sessions`, `netdyno search session-capacity`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_search: Option<SessionsSearch>,
     /// What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_search: Option<EndpointSearch>,

@@ -55,6 +55,7 @@ fn of_a_section(report: &Report) -> Option<String> {
         result.stamp.as_ref().map(|of| of.sentence()),
         result.endpoint_search.as_ref().map(|of| of.sentence()),
         result.sessions.as_ref().map(|of| of.sentence()),
+        result.sessions_search.as_ref().map(|of| of.sentence()),
         result.sessions_served.as_ref().map(|of| of.sentence()),
         result.served.as_ref().map(|of| of.sentence()),
         result.cloned.as_ref().map(|of| of.sentence()),
@@ -191,7 +192,13 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             });
             on.or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
         }
-        Verdict::Short { .. } if result.endpoint_search.is_some() || result.stamp.is_some() => None,
+        Verdict::Short { .. }
+            if result.endpoint_search.is_some()
+                || result.sessions_search.is_some()
+                || result.stamp.is_some() =>
+        {
+            None
+        }
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
             Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }

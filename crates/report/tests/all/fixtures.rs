@@ -157,6 +157,7 @@ pub fn lossy_replay() -> Report {
         stamp: None,
         sessions: None,
         sessions_served: None,
+        sessions_search: None,
         xdp: None,
         parts_of_a_stream: 0,
         endpoint_search: None,

@@ -209,6 +209,20 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "search sessions",
+        &[example(
+            "Through a device to a server behind it, from 254 addresses",
+            "sudo netdyno search sessions --on eth1 --to 10.0.0.2:80 \\\n    --clients 10.1.0.0/24 --max 100kcps",
+        )],
+    ),
+    (
+        "search session-capacity",
+        &[example(
+            "Through a device to a server that keeps connections open",
+            "sudo netdyno search session-capacity --on eth1 --to 10.0.0.2:80 \\\n    --clients 10.1.0.0/24 --max 100k --close rst",
+        )],
+    ),
+    (
         "search throughput",
         &[example(
             "Through a bottleneck of 20 Mbit/s in a lab",

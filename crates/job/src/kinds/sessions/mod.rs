@@ -1,6 +1,7 @@
 //! `netdyno sessions`: TCP connections that the kernel's XDP makes, and a server of the same kind ([`server`]).
 
 mod outcome;
+pub mod search;
 mod server;
 
 use super::Run;

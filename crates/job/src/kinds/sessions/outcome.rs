@@ -30,7 +30,7 @@ pub(super) fn interval([(start_ns, before), (end_ns, now)]: [(u64, [Count; 2]); 
     }
 }
 
-fn per_second(count: u64, ns: u64) -> f64 {
+pub(super) fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }
 

@@ -29,6 +29,7 @@ pub mod requested;
 pub mod search;
 pub mod sent;
 pub mod sessions;
+pub mod sessions_search;
 pub mod stamp;
 pub mod streams;
 pub mod totals;
@@ -64,7 +65,7 @@ struct Part {
 }
 
 /// All parts with figures, in the order of figures.csv.
-static PARTS: [Part; 14] = [
+static PARTS: [Part; 15] = [
     Part { declared: sent::DECLARED, kinds: FRAMES, figures: sent::figures },
     Part { declared: received::DECLARED, kinds: FRAMES, figures: received::figures },
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
@@ -92,6 +93,11 @@ static PARTS: [Part; 14] = [
         figures: endpoint_search::figures,
     },
     Part { declared: sessions::DECLARED, kinds: &["sessions"], figures: sessions::figures },
+    Part {
+        declared: sessions_search::DECLARED,
+        kinds: &["sessions-search"],
+        figures: sessions_search::figures,
+    },
     Part { declared: xdp::DECLARED, kinds: FRAMES, figures: xdp::figures },
     Part { declared: pacing::DECLARED, kinds: FRAMES, figures: pacing::figures },
     Part { declared: search::DECLARED, kinds: &["search", "trial"], figures: search::figures },

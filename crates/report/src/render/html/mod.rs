@@ -87,6 +87,8 @@ fn drawings(report: &Report) -> String {
         out += &stamp::plots(report);
     } else if report.result.endpoint_search.is_some() {
         out += &endpoint_search::plots(report);
+    } else if report.result.sessions_search.is_some() {
+        // Its trials are a table.
     } else if report.result.conversations.is_empty() {
         // Of a search only the trials count; the plots of a run would all be absent.
         if !searched || !report.intervals.is_empty() {
@@ -237,6 +239,7 @@ fn tiles(report: &Report) -> String {
     tiles.extend(endpoint::tiles(report));
     tiles.extend(stamp::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
+    tiles.extend(crate::render::sections::sessions_search::tiles(report));
     let mut tiles: Vec<(String, String, String)> =
         tiles.into_iter().map(|(name, value, more)| (name.to_owned(), value, more)).collect();
     tiles.extend(search::tiles(report));

@@ -24,6 +24,7 @@ mod reflection;
 pub(crate) mod requested;
 mod sent;
 mod sessions;
+pub(crate) mod sessions_search;
 mod stamp;
 mod streams;
 pub(crate) mod totals;
@@ -66,7 +67,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 24] = [
+pub(crate) const ALL: [&dyn Section; 25] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
@@ -87,6 +88,7 @@ pub(crate) const ALL: [&dyn Section; 24] = [
     &stamp::OfStamp,
     &endpoint_search::Searched,
     &sessions::OfSessions,
+    &sessions_search::Searched,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

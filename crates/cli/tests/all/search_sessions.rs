@@ -1,0 +1,123 @@
+//! `netdyno search sessions` and `netdyno search session-capacity` through a router whose limit is known, with nftables as the judge.
+
+use super::sessions::{dropped, hosts, serving, through_a_router};
+use crate::common::*;
+use serde_json::Value;
+
+fn found(report: &Value) -> &Value {
+    &report["result"]["sessions_search"]
+}
+
+fn real(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+fn trials(report: &Value) -> &Vec<Value> {
+    found(report)["trials"].as_array().expect("trials")
+}
+
+/// No more than 2,000 new connections a second, and 40 more.
+const LIMITS: &str = "table ip t {
+ chain a { type filter hook forward priority 10; policy accept;
+  ct state new limit rate over 2000/second burst 40 packets counter drop
+ }
+}
+";
+
+const SEARCH: &str = "netdyno search sessions --on tx0 --to 198.19.0.2:80 --trial-duration 1s --settle 100ms --min 1kcps --max 4kcps \
+                      --precision 4% --confirm 2 --timeout 1s";
+
+#[test]
+fn the_rate_of_new_connections_that_a_router_takes_is_found_and_the_search_goes_on() {
+    let net = through_a_router(LIMITS);
+    let server = serving(&net, "");
+    let report = net.run(format!("{SEARCH} --json -q")).ok().json();
+    assert_eq!(found(&report)["complete"], true);
+    let rate = &found(&report)["rate"];
+    let (passed, failed) = (real(&rate["per_second"]), real(&rate["failed_per_second"]));
+    // Of a trial 40 more are taken; and nothing below the limit fails.
+    assert!((1900.0..=2041.0).contains(&passed), "{}", found(&report));
+    assert!(failed > 1990.0 && failed - passed <= failed * 0.08, "{}", found(&report));
+    assert!(number(&rate["passed_trials"]) >= 2, "{rate}");
+    assert!(dropped(&net) > 100);
+    for trial in trials(&report) {
+        let lost = number(&trial["failed"]) + trial["retransmitted"].as_u64().unwrap_or(0);
+        match trial["verdict"].as_str() {
+            Some("passed") => assert_eq!((lost, &trial["failed"]), (0, &0.into()), "{trial}"),
+            Some("failed") => assert!(lost > 0, "{trial}"),
+            _ => {}
+        }
+        assert_eq!(number(&trial["opened"]), number(&trial["finished"]) + number(&trial["failed"]));
+    }
+    // As if it had been ended after three trials.
+    let mut part = report.clone();
+    let search = &mut part["result"]["sessions_search"];
+    search["complete"] = false.into();
+    search["trials"].as_array_mut().expect("trials").truncate(3);
+    std::fs::write(net.file("part.json"), part.to_string()).expect("written");
+    let on = format!("netdyno search sessions --continue {} --json -q", net.file("part.json"));
+    // Whom it connects to is not taken from a file.
+    let refused = net.run(&on).with(2).stderr;
+    assert!(refused.contains("198.19.0.2:80") && refused.contains("give --to 198.19.0.2:80"), "{refused}");
+    let on = format!("{on} --to 198.19.0.2:80");
+    let whole = net.run(&on).ok().json();
+    assert_eq!(found(&whole)["complete"], true);
+    assert_eq!(trials(&whole)[..3], trials(&part)[..]);
+    let again = real(&found(&whole)["rate"]["per_second"]);
+    assert!((1900.0..=2041.0).contains(&again), "{}", found(&whole));
+    // Trials of other rates are those of another search.
+    part["result"]["sessions_search"]["trials"][1]["intended_per_second"] = 1234.0.into();
+    std::fs::write(net.file("part.json"), part.to_string()).expect("written");
+    let other = net.run(&on).with(2).stderr;
+    assert!(other.contains("trial 2 of that result is not the one"), "{other}");
+    server.signal("INT");
+    server.wait().ok();
+}
+
+#[test]
+fn a_rate_that_all_passes_and_one_that_none_does_are_said() {
+    let net = hosts();
+    let server = serving(&net, "");
+    let line = "netdyno search sessions --on tx0 --to 198.18.0.2 --trial-duration 200ms --settle 10ms --min 100cps --max 200cps --rto 2s \
+                --confirm 1 --timeout 3s --report";
+    let report = net.run(format!("{line} {} --json", net.file("out"))).ok().json();
+    assert_eq!(real(&found(&report)["rate"]["per_second"]), 200.0);
+    assert!(found(&report)["rate"]["failed_per_second"].is_null());
+    let page = std::fs::read_to_string(net.file("out/report.html")).expect("a page");
+    assert!(page.contains("All trials") && page.contains("New connections"), "no table");
+    server.signal("INT");
+    server.wait().ok();
+    // Nobody answers any more.
+    let silent = net.run(format!("{line} {} --mac 02:00:00:00:00:09", net.file("none"))).with(2).stderr;
+    assert!(silent.contains("try `netdyno sessions` with the same options first"), "{silent}");
+}
+
+/// No more than 300 connections at once.
+const HOLDS: &str = "table ip t {
+ chain a { type filter hook forward priority 10; policy accept;
+  ct state new ct count over 300 counter drop
+ }
+}
+";
+
+#[test]
+fn the_connections_that_a_router_holds_are_found_to_the_connection() {
+    let net = through_a_router(HOLDS);
+    let server = serving(&net, "--requests 100");
+    let line = "netdyno search session-capacity --on tx0 --to 198.19.0.2:80 --max 1000 --min 10 --rate 2kcps --settle 300ms --rto 100ms \
+                --timeout 1s --close rst --report";
+    let report = net.run(format!("{line} {} --json -q", net.file("out"))).ok().json();
+    assert_eq!(found(&report)["complete"], true);
+    let capacity = &found(&report)["capacity"];
+    assert_eq!([&capacity["connections"], &capacity["failed_connections"]], [300, 301], "{}", found(&report));
+    assert!(number(&capacity["passed_trials"]) >= 2 && dropped(&net) > 0, "{capacity}");
+    for trial in trials(&report) {
+        let asked = number(&trial["intended_connections"]);
+        let [held, answered] = ["held", "answered_again"].map(|name| number(&trial[name]));
+        assert_eq!(trial["verdict"] == "passed", held == asked && answered == asked, "{trial}");
+    }
+    let page = std::fs::read_to_string(net.file("out/report.html")).expect("a page");
+    assert!(page.contains("Connections held") && page.contains("answered again"), "no table");
+    server.signal("INT");
+    server.wait().ok();
+}
