@@ -105,7 +105,9 @@ pub(crate) fn settings() -> String {
         put(format!("search {find}"), rows(members));
     }
     // Of each search between endpoints and by sessions those that are its own.
-    for (kind, finds) in [("endpoint-search", EndpointFind::SETTINGS), ("sessions-search", SessionsFind::SETTINGS)] {
+    for (kind, finds) in
+        [("endpoint-search", EndpointFind::SETTINGS), ("sessions-search", SessionsFind::SETTINGS)]
+    {
         for (find, members) in finds {
             put(format!("{kind} {find}"), rows(members));
         }

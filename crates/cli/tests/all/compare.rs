@@ -137,9 +137,8 @@ fn a_figure_is_printed_bare_for_a_script() {
     run(format!("{lost} --get loss_by_count_ratio")).refused(&["no figure `loss_by_count_ratio`", "10.0 %"]);
     run(format!("{lost} --get throughputs")).with(2).says(&["`throughputs`; near it"]);
     // One trial has its figures by the names that several have, too.
-    let trial = run(
-        "netdyno trial --lab --lab-loss 1/10 --goal loss=20% --rate 1kpps --duration 100ms --quiet --get trial_loss_ratio --get loss_ratio",
-    );
+    let trial = "netdyno trial --lab --lab-loss 1/10 --goal loss=20% --rate 1kpps --duration 100ms --quiet";
+    let trial = run(format!("{trial} --get trial_loss_ratio --get loss_ratio"));
     assert_eq!(trial.with(0).stdout, "0.1\n0.1\n");
     // What no such job measures is refused before it begins, not after an hour.
     let never = run(format!("{lost} --get throughput"));

@@ -170,6 +170,13 @@ pub(crate) fn remedy(report: &Report) -> String {
     next.filter(|next| !next.is_empty()).map(|next| format!("Next: {next}.")).unwrap_or_default()
 }
 
+/// The line that goes on with a search that was interrupted, if its result was written.
+fn going_on(kind: &str, page: &str) -> Option<String> {
+    let folder = units::shell_word(page.strip_suffix("/report.html")?);
+    let kind = units::printable(&kind.replace('_', "-"));
+    Some(format!("Next: go on by netdyno search {kind} `.continue` {folder}."))
+}
+
 /// What the user may want to do now; `page` is the written report.html, if any.
 pub fn next_step(report: &Report, page: Option<&str>) -> String {
     let interface = report.resolved.interfaces.first().map(|i| units::printable(i)).unwrap_or_default();
@@ -182,23 +189,16 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => {
-            let on = result.search.as_ref().filter(|search| !search.complete).and_then(|search| {
-                let folder = page?.strip_suffix("/report.html")?;
-                Some(format!(
-                    "Next: go on by netdyno search {} `.continue` {}.",
-                    units::printable(&search.kind.as_str().replace('_', "-")),
-                    units::shell_word(folder)
-                ))
-            });
-            on.or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
+            let open = result.search.as_ref().filter(|search| !search.complete);
+            open.and_then(|search| going_on(search.kind.as_str(), page?))
+                .or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
         }
-        Verdict::Short { .. }
-            if result.endpoint_search.is_some()
-                || result.sessions_search.is_some()
-                || result.stamp.is_some() =>
-        {
-            None
+        Verdict::Short { .. } if result.endpoint_search.is_some() => {
+            let open = result.endpoint_search.as_ref().filter(|search| !search.complete);
+            open.and_then(|search| going_on(search.kind.as_str(), page?))
         }
+        // Who goes on says again to whom connections are opened, which the search itself says.
+        Verdict::Short { .. } if result.stamp.is_some() || result.sessions_search.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
             Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }
@@ -274,6 +274,19 @@ mod tests {
         let next = next_step(&report, Some("found/report.html"));
         let begins = "Next: go on by netdyno search throughput `.continue` found. Open found/report.html";
         assert!(next.starts_with(begins), "{next}");
+        assert!(!next_step(&report, None).contains(".continue"), "nothing is kept");
+        // One between two ends likewise.
+        report.result.search = None;
+        report.result.endpoint_search = Some(crate::data::model::EndpointSearch {
+            kind: crate::data::model::EndpointSearchKind::SocketBuffer,
+            complete: false,
+            ..Default::default()
+        });
+        let next = next_step(&report, Some("my tests/report.html"));
+        assert!(
+            next.starts_with("Next: go on by netdyno search socket-buffer `.continue` 'my tests'."),
+            "{next}"
+        );
         assert!(!next_step(&report, None).contains(".continue"), "nothing is kept");
     }
 
