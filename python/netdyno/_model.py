@@ -95,7 +95,11 @@ __all__ = [
     "RxInterface",
     "SearchResult",
     "Served",
+    "SessionCapacityFound",
+    "SessionRateFound",
+    "SessionTrial",
     "Sessions",
+    "SessionsSearch",
     "SessionsServed",
     "SignedFrames",
     "SizeResult",
@@ -190,6 +194,8 @@ class Achieved(Record):
     """What a server of endpoint tests did (`netdyno endpoint serve`)."""
     sessions: Sessions | None
     """What became of TCP connections that were made without the host's TCP (`netdyno sessions`)."""
+    sessions_search: SessionsSearch | None
+    """What a search by TCP connections through a device found (`netdyno search sessions`, `netdyno search session-capacity`)."""
     sessions_served: SessionsServed | None
     """What was answered without the host's TCP (`netdyno sessions serve`)."""
     stamp: Stamp | None
@@ -235,6 +241,7 @@ class Achieved(Record):
         "search": ("SearchResult", None),
         "served": ("Served", None),
         "sessions": ("Sessions", None),
+        "sessions_search": ("SessionsSearch", None),
         "sessions_served": ("SessionsServed", None),
         "stamp": ("Stamp", None),
         "throughput": ("Throughput", None),
@@ -3350,6 +3357,117 @@ class Served(Record):
     }
 
 
+class SessionCapacityFound(Record):
+    """The most connections that are held at once and answered when they are used again."""
+
+    connections: int | None
+    """The most that passed all their trials; left out where none did."""
+    failed_connections: int | None
+    """The fewest that did not pass; left out where the most that were to be tried passed."""
+    passed_trials: int
+    """Trials that passed with the number that was found."""
+    precision_ratio: float | None
+    """How near the bounds were to come, relative to the number; left out for to the connection."""
+    undecided_trials: int | None
+    """Trials that could not be decided."""
+
+    _MEMBERS = {
+        "connections": ("", None),
+        "failed_connections": ("", None),
+        "passed_trials": ("", None),
+        "precision_ratio": ("", None),
+        "undecided_trials": ("", None),
+    }
+
+
+class SessionRateFound(Record):
+    """The highest rate of new connections without failures."""
+
+    closed_loop_per_second: float | None
+    """Connections finished per second as fast as it went, which the search began with."""
+    failed_per_second: float | None
+    """The lowest rate that did not pass; left out where the greatest that was to be tried passed."""
+    max_failed_ratio: float
+    """Share of a trial's connections that could fail or need a segment sent again."""
+    passed_trials: int
+    """Trials that passed at the rate that was found."""
+    per_second: float | None
+    """The highest rate that passed all its trials; left out where none did."""
+    precision_ratio: float
+    """How near the bounds were to come, relative to the rate."""
+    undecided_trials: int | None
+    """Trials that could not be decided."""
+
+    _MEMBERS = {
+        "closed_loop_per_second": ("", None),
+        "failed_per_second": ("", None),
+        "max_failed_ratio": ("", None),
+        "passed_trials": ("", None),
+        "per_second": ("", None),
+        "precision_ratio": ("", None),
+        "undecided_trials": ("", None),
+    }
+
+
+class SessionTrial(Record):
+    """One trial."""
+
+    answered_again: int | None
+    """Held connections that were answered when they were used again."""
+    duplicates: int | None
+    """Segments that came twice: what was sent again although nothing was lost."""
+    failed: int
+    """Connections that did not finish."""
+    finished: int
+    """Connections that were answered whole and closed."""
+    finished_per_second: float
+    """Connections that finished, per second in which connections were opened."""
+    held: int | None
+    """Connections that were established and held when all had been opened."""
+    intended_connections: int | None
+    """Connections that were to be held at once."""
+    intended_per_second: float | None
+    """New connections a second that were to be opened; left out where it went as fast as possible."""
+    late: int | None
+    """Connections that were opened more than a millisecond after they were due."""
+    number: int
+    """Number of the trial, from 1."""
+    opened: int
+    """Connections of which a SYN was sent."""
+    opened_per_second: float
+    """Connections opened per second."""
+    retransmitted: int | None
+    """Segments that were sent again."""
+    retransmitted_syns: int | None
+    """SYNs that were sent again."""
+    stage: str
+    """`estimate` (as fast as it goes), `search`, `confirm`."""
+    undecided_before: int | None
+    """Times that the trial was done before and could not be decided."""
+    verdict: str
+    """`done`; of a rate `passed`, `failed`, or `undecided` (the tester may be the cause)."""
+
+    _MEMBERS = {
+        "answered_again": ("", None),
+        "duplicates": ("", None),
+        "failed": ("", None),
+        "finished": ("", None),
+        "finished_per_second": ("", None),
+        "held": ("", None),
+        "intended_connections": ("", None),
+        "intended_per_second": ("", None),
+        "late": ("", None),
+        "number": ("", None),
+        "opened": ("", None),
+        "opened_per_second": ("", None),
+        "retransmitted": ("", None),
+        "retransmitted_syns": ("", None),
+        "stage": ("", None),
+        "undecided_before": ("", None),
+        "verdict": ("", None),
+    }
+
+
 class Sessions(Record):
     """What became of TCP connections. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`,
     `timed_out`, `unanswered`, `closed_early`, `refused` and `abandoned`."""
@@ -3507,6 +3625,47 @@ class Sessions(Record):
         "unexpected": ("", None),
         "unframed_answers": ("", 0),
         "without_room": ("", None),
+    }
+
+
+class SessionsSearch(Record):
+    """What a search by TCP connections through a device found."""
+
+    capacity: SessionCapacityFound | None
+    """What was found about connections that are held."""
+    client_addresses: int
+    """How many addresses the clients have."""
+    complete: bool
+    """Whether the search ended by itself; if not, it can be continued."""
+    elapsed_ns: int
+    """Time that it took in all."""
+    first_client: str
+    """First address of the clients."""
+    kind: str
+    """`sessions` or `session-capacity`."""
+    rate: SessionRateFound | None
+    """What was found about rates."""
+    server: str
+    """Address and port of the server."""
+    settle_ns: int
+    """Time between two trials."""
+    trial_ns: int | None
+    """How long connections were opened in each trial; left out where a trial ended when all were held."""
+    trials: Rows[SessionTrial]
+    """All trials, in order."""
+
+    _MEMBERS = {
+        "capacity": ("SessionCapacityFound", None),
+        "client_addresses": ("", None),
+        "complete": ("", None),
+        "elapsed_ns": ("", None),
+        "first_client": ("", None),
+        "kind": ("", None),
+        "rate": ("SessionRateFound", None),
+        "server": ("", None),
+        "settle_ns": ("", None),
+        "trial_ns": ("", None),
+        "trials": ("*SessionTrial", None),
     }
 
 
@@ -4737,7 +4896,11 @@ _CLASSES: dict[str, type[Record]] = {
     "RxInterface": RxInterface,
     "SearchResult": SearchResult,
     "Served": Served,
+    "SessionCapacityFound": SessionCapacityFound,
+    "SessionRateFound": SessionRateFound,
+    "SessionTrial": SessionTrial,
     "Sessions": Sessions,
+    "SessionsSearch": SessionsSearch,
     "SessionsServed": SessionsServed,
     "SignedFrames": SignedFrames,
     "SizeResult": SizeResult,

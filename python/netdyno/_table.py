@@ -84,7 +84,7 @@ def settings(kind: str, find: str | None = None) -> tuple[Setting, ...]:
     table = _table()
     if kind == "endpoint-search":
         rows = [_setting(row, "endpoint.") for row in table["endpoint"]]
-        rows += [_setting({**row, "required": False}, "") for row in table["search"] if row["path"].startswith("lab.")]
+        rows += [_setting({**row, "required": False}, "") for row in table["endpoint-search"] if row["path"].startswith("lab.")]
         own = [_setting(row, f"find.{find}.") for row in table.get(f"{kind} {find}", ())]
     elif kind == "sessions-search":
         rows = [_setting(row, "sessions.") for row in table["sessions"]]

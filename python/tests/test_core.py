@@ -239,7 +239,7 @@ def test_each_kind_of_job_says_what_it_does():
 def test_each_search_takes_what_it_looks_for_and_its_settings():
     asked = [
         ("search", "throughput", {"what": "ipv4/udp", "on": "tx0", "measure": "rx0", "precision": "1%"}),
-        ("endpoint-search", "transactions", {"host": "198.18.0.2", "test": "tcp-rr", "confirm": 2}),
+        ("endpoint-search", "transactions", {"test": "tcp-rr", "below": "200us", "lab_dut": "router"}),
         ("endpoint-search", "socket-buffer", {"host": "198.18.0.2", "test": "tcp-stream", "enough": "90%"}),
         ("sessions-search", "sessions", {"on": "tx0", "to": "198.18.0.2:80", "duration": "1s", "precision": "1%"}),
         ("sessions-search", "session-capacity", {"on": "tx0", "to": "198.18.0.2:80", "rate": "5kcps", "max": 10_000}),

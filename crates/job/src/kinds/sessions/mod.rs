@@ -1,4 +1,4 @@
-//! `netdyno sessions`: TCP connections that the kernel's XDP makes, and a server of the same kind ([`server`]).
+//! `netdyno sessions`: TCP connections that the kernel's XDP makes, and a server of the same kind (`server`).
 
 mod outcome;
 pub mod search;
@@ -116,6 +116,21 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
+/// How often, for how long, and before whom.
+fn load(args: &Sessions, in_flight: Option<u64>) -> Load {
+    let held = args.connections.as_deref().copied();
+    Load {
+        rate: args.connections_per_second(),
+        count: args.count.as_deref().copied().or(held),
+        duration: args.duration.as_deref().copied(),
+        in_flight,
+        hold: args.hold.as_deref().copied().or(args.use_again.then_some(Duration::ZERO)),
+        use_again: args.use_again,
+        priority: priority(args),
+        ..Load::default()
+    }
+}
+
 /// What has times goes before ordinary tasks as soon as these hold it up.
 fn priority(args: &Sessions) -> Priority {
     match args.no_real_time || args.rate.is_none() {
@@ -172,8 +187,7 @@ impl Plan {
             );
         }
         let ports = ports(place, &pool, &own)?;
-        let rate = args.connections_per_second();
-        let in_flight = args.in_flight.or((rate.is_none()).then_some(IN_FLIGHT));
+        let in_flight = args.in_flight.or(args.rate.is_none().then_some(IN_FLIGHT));
         let tuples = u64::from(pool.count) * ports.len() as u64;
         let slots = tuples.min(USUAL_SLOTS.max(in_flight.unwrap_or(0).saturating_mul(2)).min(MOST_SLOTS));
         if let Some(in_flight) = in_flight.filter(|in_flight| *in_flight > slots) {
@@ -224,23 +238,7 @@ impl Plan {
             timeout: args.timeout.as_deref().copied().unwrap_or(TIMEOUT),
             generic: args.generic,
         };
-        let (count, duration) = (args.count.as_deref().copied().or(held), args.duration.as_deref().copied());
-        let hold = args.hold.as_deref().copied().or(args.use_again.then_some(Duration::ZERO));
-        let use_again = args.use_again;
-        Ok(Plan {
-            options,
-            load: Load {
-                rate,
-                count,
-                duration,
-                in_flight,
-                hold,
-                use_again,
-                priority: priority(args),
-                ..Load::default()
-            },
-            host,
-        })
+        Ok(Plan { options, load: load(args, in_flight), host })
     }
 
     /// The next hop is asked for when answers can arrive: a server in XDP answers by XDP, which a veth without a program does not take.
