@@ -3417,9 +3417,9 @@ class SessionTrial(Record):
     duplicates: int | None
     """Segments that came twice: what was sent again although nothing was lost."""
     failed: int
-    """Connections that did not finish."""
+    """Connections that did not finish, or were answered with a status of 4xx, 5xx or none."""
     finished: int
-    """Connections that were answered whole and closed."""
+    """Connections that were answered whole, with no error of HTTP, and closed."""
     finished_per_second: float
     """Connections that finished, per second in which connections were opened."""
     held: int | None

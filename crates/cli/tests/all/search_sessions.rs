@@ -1,6 +1,6 @@
 //! `netdyno search sessions` and `netdyno search session-capacity` through a router whose limit is known, with nftables as the judge.
 
-use super::sessions::{dropped, hosts, serving, through_a_router};
+use super::sessions::{dropped, hosts, nginx, serving, through_a_router};
 use crate::common::*;
 use serde_json::Value;
 
@@ -26,6 +26,16 @@ const LIMITS: &str = "table ip t {
 
 const SEARCH: &str = "netdyno search sessions --on tx0 --to 198.19.0.2:80 --trial-duration 1s --settle 100ms --min 1kcps --max 4kcps \
                       --precision 4% --confirm 2 --timeout 1s";
+
+#[test]
+fn a_server_that_answers_with_errors_carries_no_rate() {
+    let net = hosts();
+    let _nginx = nginx(&net, "198.18.0.2", 100);
+    // Each connection is answered and closed in order, and the answer is 404.
+    let said =
+        net.run(format!("{} --path /nowhere -q", SEARCH.replace("198.19.0.2", "198.18.0.2"))).with(2).stderr;
+    assert!(said.contains("none of") && said.contains("finished"), "{said}");
+}
 
 #[test]
 fn the_rate_of_new_connections_that_a_router_takes_is_found_and_the_search_goes_on() {

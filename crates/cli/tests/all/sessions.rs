@@ -87,7 +87,7 @@ fn clients_and_server_of_addresses_that_nobody_has_are_found_by_arp() {
 }
 
 /// nginx on the receiving host, with an answer of so many bytes.
-fn nginx(net: &Net, listen: &str, bytes: usize) -> Running {
+pub(super) fn nginx(net: &Net, listen: &str, bytes: usize) -> Running {
     let dir = net.dir.path().display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()

@@ -437,19 +437,27 @@ impl Through<'_> {
         }
         let mut row = row(&counts, &ran);
         row.intended_connections = Some(asked);
-        (row.held, row.answered_again) = (Some(ran.held), Some(counts.used_again_answered));
+        let answered = counts.used_again_answered.saturating_sub(errors(&counts));
+        (row.held, row.answered_again) = (Some(ran.held), Some(answered));
         row.verdict = capacity::verdict(&row, asked);
         Ok(Some(row))
     }
 }
 
+/// Answers that are errors: a server or a load balancer at its limit gives them, and closes in order. Who got one has failed here.
+fn errors(counts: &Counts) -> u64 {
+    counts.status_4xx + counts.status_5xx + counts.not_http
+}
+
 fn row(counts: &Counts, ran: &Ran) -> SessionTrial {
+    let errors = errors(counts).min(counts.finished);
+    let finished = counts.finished - errors;
     SessionTrial {
         opened_per_second: outcome::per_second(counts.opened, ran.opening_ns),
-        finished_per_second: outcome::per_second(counts.finished, ran.opening_ns),
+        finished_per_second: outcome::per_second(finished, ran.opening_ns),
         opened: counts.opened,
-        finished: counts.finished,
-        failed: counts.failed(),
+        finished,
+        failed: counts.failed() + errors,
         retransmitted: counts.retransmitted(),
         retransmitted_syns: counts.retransmitted_syns,
         duplicates: counts.duplicates + counts.unexpected,
@@ -601,6 +609,23 @@ mod tests {
         // Less was offered than was meant.
         assert_eq!(of(row(4900, 0, 0, 0, 0), 0.0), "undecided");
         assert_eq!(of(row(4900, 9, 0, 0, 0), 0.0), "failed");
+    }
+
+    #[test]
+    fn who_is_answered_with_an_error_has_failed() {
+        let counts = Counts {
+            opened: 5000,
+            finished: 4990,
+            reset: 10,
+            status_2xx: 4900,
+            status_4xx: 20,
+            status_5xx: 60,
+            not_http: 10,
+            ..Counts::default()
+        };
+        let row = SessionTrial { intended_per_second: Some(1000.0), ..row(&counts, &Ran::default()) };
+        assert_eq!((row.opened, row.finished, row.failed), (5000, 4900, 100));
+        assert_eq!(verdict(&row, 5000.0, 0.019).to_string(), "failed");
     }
 
     #[test]

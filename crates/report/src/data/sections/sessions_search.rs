@@ -90,9 +90,9 @@ pub struct SessionTrial {
     pub finished_per_second: f64,
     /// Connections of which a SYN was sent.
     pub opened: u64,
-    /// Connections that were answered whole and closed.
+    /// Connections that were answered whole, with no error of HTTP, and closed.
     pub finished: u64,
-    /// Connections that did not finish.
+    /// Connections that did not finish, or were answered with a status of 4xx, 5xx or none.
     pub failed: u64,
     /// Segments that were sent again.
     #[serde(default, skip_serializing_if = "super::is_zero")]
