@@ -662,7 +662,9 @@ class _Program:
             return _number_of(made) or 0
 
         first, low = number(0), None
-        for index in sorted({1, values.count - 1}):
+        # In a list the second and the last may be as the first.
+        differs = (index for index in range(1, min(values.count, MOST_ITEMS)) if number(index) != first)
+        for index in sorted({1, next(differs, 1), values.count - 1}):
             moved, _ = self._moved(key, values[index])
             expected = number(index) ^ first
             if moved == 0 or expected == 0:
@@ -756,8 +758,12 @@ class _Program:
             end = at
             while end < min(self.length, at + 8) and places[end]:
                 end += 1
-            items = [int.from_bytes(frame[at:end], "big") for frame in frames]
-            self.fields.append(_Field((self.length - end) * 8, (end - at) * 8, f"[{', '.join(map(str, items))}]",
+            # Other bits of the first and the last byte may be another field's.
+            word = int.from_bytes(places[at:end], "big")
+            shift = (word & -word).bit_length() - 1
+            bits = word.bit_length() - shift
+            items = [int.from_bytes(frame[at:end], "big") >> shift & ((1 << bits) - 1) for frame in frames]
+            self.fields.append(_Field((self.length - end) * 8 + shift, bits, f"[{', '.join(map(str, items))}]",
                                       dimension.every, _Listed(items), dimension))
             at = end
 

@@ -206,6 +206,12 @@ def test_what_netdyno_makes_of_a_template_is_what_scapy_makes_of_it():
     assert TALLY["program"] > 0.8 * EXAMPLES, TALLY
 
 
+def test_a_list_whose_values_return_stands_beside_bits_of_another_field():
+    packet = sc.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / mpls.MPLS(label=[1, 1, 0, 1], cos=(0, 7)) / sc.IP() / sc.UDP()
+    assert not isinstance(translate(packet, BOUND), Frames)
+    assert nd.craft(packet, count=32) == [bytes(one) for one in packet]
+
+
 # Random values: of each frame the fields are read by Scapy, put into the template as fixed values, and built by Scapy.
 
 RANDOM = {

@@ -161,6 +161,8 @@ export class FormView {
     const { captures } = this.job;
     this.job = structuredClone(recipe[1]);
     if (this.job.kind === "replay" && captures?.length) this.job.captures = captures;
+    // So are the faults that were told.
+    this.fault([]);
     say(this.parts.command, "…");
     this.render();
   }
@@ -347,6 +349,8 @@ export class FormView {
   // --- what the server says of it
 
   changed() {
+    // An answer that is still on its way is about what was there before.
+    this.trying?.abort();
     const text = JSON.stringify(this.job, null, 2);
     if (document.activeElement !== this.parts.text) this.parts.text.value = text;
     clearTimeout(this.timer);
