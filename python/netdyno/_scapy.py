@@ -664,7 +664,13 @@ class _Program:
         first, low = number(0), None
         # In a list the second and the last may be as the first.
         differs = (index for index in range(1, min(values.count, MOST_ITEMS)) if number(index) != first)
-        for index in sorted({1, next(differs, 1), values.count - 1}):
+        # What Scapy cannot build is likely the greatest, wherever it stands.
+        greatest, at = (0, 0), 0
+        for part in numbers:
+            value, last, count = (max(part.start, part.last), part.last, part.count) if isinstance(part, _Run) else (part, part, 1)
+            greatest = max(greatest, (value, at + count - 1 if value == last else at))
+            at += count
+        for index in sorted({1, next(differs, 1), greatest[1], values.count - 1} - {0}):
             moved, _ = self._moved(key, values[index])
             expected = number(index) ^ first
             if moved == 0 or expected == 0:
