@@ -102,8 +102,7 @@ fn every_connection_finishes_in_six_frames() {
 fn a_schedule_is_kept_to_the_connection() {
     let lab = lab();
     let server = serve(&lab, 1);
-    // As a trial, because other crates' trials run beside this.
-    let priority = Priority::RealTime;
+    let priority = Priority::AsNeeded;
     let load =
         Load { rate: Some(7_001), duration: Some(Duration::from_millis(500)), priority, ..Load::default() };
     let (ran, counts) = run(&lab, options(&lab), &load, &AtomicBool::new(false));
