@@ -318,7 +318,7 @@ fn call_after_call(
                 run(repeat)?;
                 let ended = engine::clock::now();
                 let sent = u64::from(repeat);
-                calls.called(step, &Called { began: now, ended, due: now, next: None, sent });
+                calls.called(step, &Called { began: now, ended, due: now, next: None, sent, waited: 0 });
             }
             Step::Sleep(until) => {
                 engine::clock::sleep_until(until);

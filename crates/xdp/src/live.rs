@@ -200,8 +200,10 @@ fn call_after_call(
     let worth_sleeping = !spin && compiled.paced && compiled.rate.is_none_or(|rate| rate < SLEEPS_BELOW);
     let (tried, goes_first) = if worth_sleeping { wake_ups(priority, worked) } else { (None, false) };
     let mut calls = Calls::new(compiled.batch, tried.map(|(_, margin)| margin), rests);
+    // Of captures' times nobody knows how far they are apart.
+    let gap = worth_sleeping.then(|| compiled.rate.map_or(u64::MAX, |rate| (1e9 / rate.max(1.0)) as u64));
     if goes_first {
-        calls = calls.going_first();
+        calls.goes_first_now(gap);
     }
     let mut kept = Waits { wake_up_p99_ns: tried.map(|(p99, _)| p99), slept: 0 };
     let (mut begun, mut stalls) = (false, 0);
@@ -247,6 +249,7 @@ fn call_after_call(
             Step::Call { repeat, until, stay } => {
                 compiled.state.store(layout::LINGER as usize, until.saturating_sub(start));
                 compiled.state.store(layout::STAY as usize, stay);
+                let lingered = word(layout::LINGERED);
                 let whole = run(repeat)?;
                 let ended = clock::now();
                 // It may have been put off once more meanwhile.
@@ -264,13 +267,15 @@ fn call_after_call(
                         if others && let Some(had) = priority.needed_there() {
                             worked.had = had;
                             if had == Had::RealTime {
-                                calls.goes_first_now(worth_sleeping);
+                                calls.goes_first_now(gap);
                             }
                         }
                     }
                 }
                 if whole {
-                    calls.called(step, &Called { began: now, ended, due: due.unwrap_or(now), next, sent });
+                    let waited = word(layout::LINGERED).saturating_sub(lingered);
+                    let due = due.unwrap_or(now);
+                    calls.called(step, &Called { began: now, ended, due, next, sent, waited });
                 }
             }
         }
