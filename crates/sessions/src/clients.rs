@@ -167,7 +167,7 @@ const CLOSING_NS: u64 = 1_200_000_000;
 const AT_ONCE: u64 = 100;
 /// By a schedule no more at a time, so that a delay is not made good at once.
 const BURST: u64 = 64;
-const LOOK_AT_LINK_NS: u64 = 100_000_000;
+const LOOK_AT_LINK: Duration = Duration::from_millis(100);
 
 impl Clients {
     /// Attaches the program that takes answers on `interface` of the calling thread's network namespace.
@@ -235,9 +235,29 @@ impl Clients {
     /// # Errors
     /// That the interface went, or the kernel no longer runs the program.
     pub fn run(&self, way: &Way, load: &Load, stop: &AtomicBool) -> Result<Ran, SessionsError> {
-        way.enter()
-            .map_err(|error| SessionsError::System { what: "entering the network namespace", error })?;
-        Sender::new(self, way, *load).run(stop)
+        let (gone, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let watch = scope.spawn(|| self.watch(way, &gone, &over));
+            let ran = way
+                .enter()
+                .map_err(|error| SessionsError::System { what: "entering the network namespace", error })
+                .and_then(|()| Sender::new(self, way, *load).run(stop, &gone));
+            over.store(true, Relaxed);
+            watch.thread().unpark();
+            ran
+        })
+    }
+
+    /// Looks now and then whether the interface is there and up, and the program attached. In a thread of its own: whoever asks for a link waits
+    /// for all that is done with any link of the machine, and connections would be late for it.
+    fn watch(&self, way: &Way, gone: &AtomicBool, over: &AtomicBool) {
+        while !over.load(Relaxed) {
+            std::thread::park_timeout(LOOK_AT_LINK);
+            if way.is_up() != Some(true) || !self.is_attached() {
+                gone.store(true, Relaxed);
+                return;
+            }
+        }
     }
 }
 
@@ -298,13 +318,12 @@ impl<'a> Sender<'a> {
         self.clients.attached.loaded.control.store(at, value);
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Result<Ran, SessionsError> {
+    fn run(mut self, stop: &AtomicBool, gone: &AtomicBool) -> Result<Ran, SessionsError> {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let mut turn = Turn::take(self.load.priority);
         // Of earlier runs.
         let (late, busy) = (self.word(control::LATE), self.word(control::BUSY));
         self.begin();
-        let mut looked_ns = self.ran.started_ns;
         loop {
             turn.look(clock());
             let now = clock();
@@ -312,11 +331,8 @@ impl<'a> Sender<'a> {
             if self.course != Course::Opening && self.word(control::ENDED) >= self.word(control::OPENED) {
                 break;
             }
-            if now >= looked_ns + LOOK_AT_LINK_NS {
-                looked_ns = now;
-                if self.way.is_up() != Some(true) || !self.clients.is_attached() {
-                    return Err(SessionsError::Gone(self.way.target.name.clone()));
-                }
+            if gone.load(Relaxed) {
+                return Err(SessionsError::Gone(self.way.target.name.clone()));
             }
             if now >= self.next_sweep_ns {
                 self.sweep(now)?;

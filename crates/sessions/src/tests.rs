@@ -7,6 +7,7 @@ use port::interface::Interface;
 use port::packet::Target;
 use std::net::SocketAddrV4;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -56,6 +57,17 @@ fn options(lab: &Lab) -> Options {
 }
 
 fn run(lab: &Lab, options: Options, load: &Load, stop: &AtomicBool) -> (Ran, Counts) {
+    run_watched(lab, options, load, stop, |_| {})
+}
+
+/// Beside it runs `watch`, from before the first connection on.
+fn run_watched(
+    lab: &Lab,
+    options: Options,
+    load: &Load,
+    stop: &AtomicBool,
+    watch: impl FnOnce(&Clients) + Send,
+) -> (Ran, Counts) {
     let host = &lab.sender;
     let run = || {
         let clients = Clients::attach(host.interface, options).expect("attached");
@@ -63,7 +75,10 @@ fn run(lab: &Lab, options: Options, load: &Load, stop: &AtomicBool) -> (Ran, Cou
         let target = Target { name: host.interface.to_owned(), index: link.index, mtu: link.mtu };
         let way = xdp::way::find(&target, link.kind.as_deref(), 1, 1).expect("a way");
         let load = Load { next_hop: lab.receiver.mac, ..*load };
-        let ran = clients.run(&way, &load, stop).expect("a run");
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(|| watch(&clients));
+            clients.run(&way, &load, stop).expect("a run")
+        });
         let times = clients.times();
         let counts = clients.counts();
         assert_eq!(clients.open(), counts.opened - counts.ended());
@@ -98,18 +113,28 @@ fn every_connection_finishes_in_six_frames() {
     assert!(!ran.stopped);
 }
 
+/// Who attaches an XDP program to some interface, as the tests beside do all the time, has the kernel's lock of those until all CPUs have
+/// left what they were doing, and each call that sends live frames waits for it: tens of milliseconds in which nothing leaves. So a run in
+/// which connections are missing by its own account is none to judge by, and the last of many is.
 #[test]
 fn a_schedule_is_kept_to_the_connection() {
-    let lab = lab();
-    let server = serve(&lab, 1);
-    let priority = Priority::AsNeeded;
-    let load =
-        Load { rate: Some(7_001), duration: Some(Duration::from_millis(500)), priority, ..Load::default() };
-    let (ran, counts) = run(&lab, options(&lab), &load, &AtomicBool::new(false));
-    agree(&counts, &server.finish());
-    // As many as are due within the time, the first at its beginning.
-    assert_eq!((counts.opened, counts.finished), (3_501, 3_501));
-    assert!(ran.opening_ns >= 499_000_000, "{ran:?}");
+    for tries in 1.. {
+        let lab = lab();
+        let server = serve(&lab, 1);
+        let priority = Priority::AsNeeded;
+        let duration = Some(Duration::from_millis(500));
+        let load = Load { rate: Some(7_001), duration, priority, ..Load::default() };
+        let (ran, counts) = run(&lab, options(&lab), &load, &AtomicBool::new(false));
+        agree(&counts, &server.finish());
+        assert_eq!(counts.opened, counts.finished);
+        assert!(ran.opening_ns >= 499_000_000, "{ran:?}");
+        // As many as are due within the time, the first at its beginning.
+        assert!(counts.opened <= 3_501, "{counts:?}");
+        if counts.opened == 3_501 {
+            return;
+        }
+        assert!(ran.late > 0 && tries < 20, "{ran:?}");
+    }
 }
 
 #[test]
@@ -148,12 +173,12 @@ fn who_is_told_to_stop_ends_every_connection_and_counts_it() {
     let nobody = SocketAddrV4::new([192, 0, 2, 1].into(), 80);
     let load = Load { rate: Some(10_000), ..Load::default() };
     let stop = AtomicBool::new(false);
-    let (ran, counts) = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(200));
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        });
-        run(&lab, Options { server: nobody, ..options(&lab) }, &load, &stop)
+    let options = Options { server: nobody, ..options(&lab) };
+    let (ran, counts) = run_watched(&lab, options, &load, &stop, |clients| {
+        while clients.counts().opened <= 100 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Relaxed);
     });
     assert!(ran.stopped && counts.opened > 100, "{counts:?}");
     assert_eq!((counts.abandoned, counts.ended()), (counts.opened, counts.opened));
@@ -250,12 +275,9 @@ fn held_connections_are_closed_when_told_to_stop() {
     let options = Options { holds: true, ..several(&lab, 1, Close::Fin) };
     let load = Load { count: Some(5_000), in_flight: Some(100), ..Load::default() };
     let stop = AtomicBool::new(false);
-    let (ran, counts) = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(1_000));
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        });
-        run(&lab, options, &load, &stop)
+    let (ran, counts) = run_watched(&lab, options, &load, &stop, |_| {
+        std::thread::sleep(Duration::from_millis(1_000));
+        stop.store(true, Relaxed);
     });
     agree(&counts, &server.finish());
     assert!(ran.stopped);
