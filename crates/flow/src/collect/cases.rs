@@ -388,7 +388,11 @@ fn counts_in_heads_are_compared_with_what_was_read() {
     assert_eq!((read_late.len(), counters.asides.miscounted_messages), (1, 0));
     let shorter = set(0, &template(256, &[(8, 4), (1, 4)]));
     let (read_wrongly, counters) = read(&[v9(&[shorter]), waits]);
-    assert_eq!((read_wrongly.len(), counters.asides.miscounted_messages), (3, 0), "one set is counted as one");
+    assert_eq!(
+        (read_wrongly.len(), counters.asides.miscounted_messages),
+        (3, 0),
+        "one set is counted as one"
+    );
     let (_, counters) = read(&[v9(&[set(0, &template(256, &[(8, 4), (1, 4)]))]), {
         let mut message = v9(&[three]);
         message[3] = 3;

@@ -192,7 +192,8 @@ fn given_again(report: &Report) -> String {
     let commands = finds.filter_map(|find| find["command"].as_str());
     let interfaces = interfaces.map(|name| ("yes_disrupt", name));
     let all = interfaces.chain(commands.map(|command| ("command", command)));
-    all.map(|(setting, word)| format!(" `.{setting}` {}", units::shell_word(&units::printable(word)))).collect()
+    all.map(|(setting, word)| format!(" `.{setting}` {}", units::shell_word(&units::printable(word))))
+        .collect()
 }
 
 /// What the user may want to do now; `page` is the written report.html, if any.

@@ -417,7 +417,8 @@ mod tests {
         let text = format!(r#"{{"ports": [{PORTS}], "flows": [{flow}]}}"#);
         let (config, findings) = Config::read(&serde_json::from_str(&text).expect("JSON"));
         assert!(findings.offences().is_empty(), "{:?}", findings.offences());
-        let meters: super::super::tester::Meters = Arc::new(at.iter().enumerate().map(|(at, meter)| (at + 1, Arc::clone(meter))).collect());
+        let meters: super::super::tester::Meters =
+            Arc::new(at.iter().enumerate().map(|(at, meter)| (at + 1, Arc::clone(meter))).collect());
         let run = Arc::clone(sends);
         let attempt = Attempt { run, meters: Arc::clone(&meters), slot: 0, of: 1, pps: 1.0, program: None };
         let gangs = vec![Gang { flows: vec![0], attempts: vec![attempt] }];

@@ -185,7 +185,8 @@ fn outputs_that_are_no_interface_are_said_as_what_they_are() {
 #[test]
 fn more_samples_or_records_than_are_counted_are_noticed() {
     let packet = header_of(11, &ipv4(), 100);
-    let two = [sample(1, 0, 4, std::slice::from_ref(&packet)), sample(2, 0, 4, std::slice::from_ref(&packet))];
+    let two =
+        [sample(1, 0, 4, std::slice::from_ref(&packet)), sample(2, 0, 4, std::slice::from_ref(&packet))];
     let whole = datagram(&two);
     let mut fewer = whole.clone();
     fewer[27] = 1;
