@@ -112,6 +112,8 @@ impl Counted {
                 row.frames = row.frames.saturating_sub(was.frames);
                 row.bytes = row.bytes.saturating_sub(was.bytes);
                 row.copies = row.copies.saturating_sub(was.copies);
+                // Not before what was seen then.
+                row.first_ns = row.first_ns.max(was.last_ns);
             }
             (row.frames + row.copies > 0).then_some(row)
         });
@@ -315,6 +317,7 @@ mod tests {
         let earlier = Counted { rows: vec![row], missed: 1, ..Default::default() };
         let since = later.since(&earlier);
         assert_eq!((since.frames(Kind::Signed), since.frames(Kind::Ordinary), since.missed), (3, 0, 2));
+        assert_eq!(since.rows[0].first_ns, 400, "those of before were dropped before");
         assert!(later.since(&later).rows.is_empty());
     }
 }

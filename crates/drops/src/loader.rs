@@ -203,6 +203,25 @@ impl Tracer {
 }
 
 impl Tracer {
+    /// Forgets the rows that were counted up to now, so that what comes has times, sequence numbers and room of its own. Sums of what found
+    /// no place go on.
+    ///
+    /// # Errors
+    /// That the kernel does not let go of one.
+    pub fn forget(&self) -> Result<(), DropsError> {
+        for map in [&self.drops, &self.coarse] {
+            // A table whose keys go while they are walked begins again from its first.
+            let keys: Vec<_> = map.keys().take(MOST).collect();
+            for key in keys {
+                map.delete(&key).map_err(|error| DropsError::System {
+                    what: "forgetting what was dropped",
+                    error: io::Error::other(format!("{error:#}")),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// The frames that were kept for examples, in the order in which they were dropped, and how many there was no room for. Each is
     /// told once.
     ///

@@ -47,6 +47,30 @@ fn what_finds_no_place_in_a_table_is_counted_by_function_and_reason() {
 }
 
 #[test]
+fn what_comes_after_forgetting_has_counts_and_times_of_its_own() {
+    let lab =
+        Lab::two_hosts(&Options { addresses: true, ..Options::default() }).expect("these tests need root");
+    let receiver = lab.receiver.namespace.run_in(namespace_of_this_thread).expect("entered");
+    let tracer = Tracer::start(&Settings::default()).expect("a kernel with BTF");
+    let socket = lab.sender.namespace.run_in(|| UdpSocket::bind((lab.sender.address, 0)));
+    let socket = socket.expect("entered").expect("a socket");
+    // Again where the kernel kept BPF from the task that a soft interrupt came in.
+    let dropped = || {
+        (0..8).find_map(|_| {
+            socket.send_to(&[0; 20], (lab.receiver.address, 9_000)).expect("sent");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let counted = tracer.read().expect("its tables");
+            counted.rows.into_iter().find(|row| row.netns == receiver && row.port == 9_000)
+        })
+    };
+    let first = dropped().expect("a closed port");
+    tracer.forget().expect("its tables");
+    let second = dropped().expect("a closed port");
+    assert_eq!((first.frames, second.frames), (1, 1));
+    assert!(second.first_ns > first.last_ns, "{first:?} {second:?}");
+}
+
+#[test]
 fn with_room_each_port_is_told_apart() {
     let exact = (0..8).any(|_| {
         let (counted, receiver) = to_closed_ports(0);

@@ -54,6 +54,11 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     if all.iter().any(|(part, _)| part.role == Role::Whole) {
         whole = first.clone();
         whole.command_line = Vec::new();
+        if let Verdict::Short { reasons } = &mut whole.result.verdict {
+            let open = reasons.iter_mut().filter(|said| said.code == Code::SearchIncomplete);
+            // The agent does not know that it is one.
+            open.for_each(|said| *said = said.with_remedy(report::conclusion::BEGINS_ANEW));
+        }
         if all.len() > 1 {
             // They are told again, with who says so.
             whole.warnings = report::Warnings::default();

@@ -183,6 +183,11 @@ struct Current {
     waited: [u64; 2],
     /// Some of its sets were given up at once.
     spoiled: bool,
+    /// Its sets, and those of reserved numbers among them.
+    sets: u64,
+    reserved: u64,
+    /// Its counts and lengths disagree with what it holds.
+    disagrees: bool,
 }
 
 #[derive(Debug, Default)]
@@ -472,6 +477,8 @@ impl Session {
         };
         if read.is_err() {
             self.counters.malformed += 1;
+        } else {
+            self.counters.asides.miscounted_messages += u64::from(self.current.disagrees);
         }
         if let Some((key, Verdict::Duplicate)) = self.current.followed {
             self.twice(key, self.counters.records - records);
@@ -590,7 +597,7 @@ impl Session {
 
     fn v9(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
         let mut cursor = Cursor(bytes);
-        let (_, _count) = (cursor.u16()?, cursor.u16()?);
+        let (_, count) = (cursor.u16()?, cursor.u16()?);
         let (uptime, seconds, number, domain) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
         self.current.number = number;
         self.follow((Format::V9, domain), number, Holds::of(1).up(uptime).exported(seconds));
@@ -601,7 +608,24 @@ impl Session {
             exported_ns,
             uptime: Uptime::At { exported_ms: u64::from(seconds) * 1000, uptime_ms: uptime },
         };
-        self.sets(cursor, head, each)
+        let before = self.counters;
+        self.sets(cursor, head, each)?;
+        self.current.disagrees |= !self.is_count(domain, count.into(), &before);
+        Ok(())
+    }
+
+    /// Does the count in the head of a message of v9 agree with what was read of the message? It counts records of all kinds, templates
+    /// among them (RFC 3954, 5.1); some exporters leave out templates, others count sets. Of a message with sets that nobody can count
+    /// there is nothing to compare.
+    fn is_count(&mut self, domain: u32, count: u64, before: &Counters) -> bool {
+        let Current { message, waited, sets, reserved, spoiled, .. } = self.current;
+        let Some(domain) = self.domains.get_mut(&(Format::V9, domain)) else { return true };
+        if reserved > 0 || domain.waiting.rest_of(message, spoiled) != 0 {
+            return true;
+        }
+        let now = &self.counters;
+        let records = now.records - before.records + now.options - before.options - waited[0] - waited[1];
+        [records + now.templates - before.templates, records, sets].contains(&count)
     }
 
     fn ipfix(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -651,12 +675,16 @@ impl Session {
             let (number, length) = (cursor.u16()?, cursor.u16()?);
             let body = usize::from(length).checked_sub(4).ok_or(Malformed)?;
             let body = cursor.take(body)?;
+            self.current.sets += 1;
             match (head.format, number) {
                 (Format::V9, 0) | (Format::Ipfix, 2) => self.templates(body, head, false, each)?,
                 (Format::V9, 1) | (Format::Ipfix, 3) => self.templates(body, head, true, each)?,
                 (_, 256..) => self.data(number, body, head, each)?,
                 // Reserved (RFC 3954, 5.1, and RFC 7011, 3.3.2): what stands in it nobody knows, but where the next set begins.
-                _ => self.counters.asides.reserved_sets += 1,
+                _ => {
+                    self.current.reserved += 1;
+                    self.counters.asides.reserved_sets += 1;
+                }
             }
         }
         Ok(())
@@ -896,6 +924,8 @@ impl Session {
                 each(&record, &[]);
             }
         }
+        // Padding fills words of four bytes or of eight (RFC 7011, 3.3.1): more is what the template does not know of.
+        self.current.disagrees |= read.is_ok() && cursor.0.len() >= 8;
         self.counters.refused += u64::from(!domain.known.learn(&notes, &mut self.room));
         self.counters.asides.unknown_sampling += unknown_sampling;
         self.counters.records += records;

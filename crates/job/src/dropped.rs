@@ -421,7 +421,10 @@ impl Tracing {
     /// What was counted up to now. `None`: the kernel does not say, or nothing is traced.
     pub(crate) fn counted(&self) -> Option<Before> {
         let at_ns = clocks::monotonic();
-        Some(Before { counted: self.looking.as_ref()?.tracer.read().ok()?, at_ns })
+        let tracer = &self.looking.as_ref()?.tracer;
+        // Of several trials each has causes with times and sequence numbers of its own. What cannot be forgotten is subtracted.
+        let _ = tracer.forget();
+        Some(Before { counted: tracer.read().ok()?, at_ns })
     }
 
     /// Puts into a result what was dropped since `before`.

@@ -19,6 +19,8 @@ const ENDPOINT_LAB: &str = "netdyno lab --addresses -- sh -c 'ip netns exec rece
     endpoint TEST 198.18.0.2 --duration 1s; kill $!'";
 
 const GOAL: &str = "what a trial has to keep to pass is --goal loss=SHARE";
+const SEARCH_LASTS: &str = "a search ends when it has found what it looks for; one that is interrupted sooner goes on from its result by \
+    --continue FILE; the length of a trial is --trial-duration TIME";
 const ANONYMOUS: &str =
     "addresses are scrambled by --scramble-ip SEED and --scramble-mac SEED (docs/editing.md); payloads stay";
 const MANY_FLOWS: &str = "how many flows and frames it has is its profile's; so many of one kind are written by `netdyno craft \
@@ -36,6 +38,9 @@ const CALLED: &[Called] = &[
         "--duration",
         "a search takes as long as its trials do; the length of one is --trial-duration TIME",
     ),
+    (&["search"], "--max-duration", SEARCH_LASTS),
+    (&["search"], "--max-time", SEARCH_LASTS),
+    (&["search"], "--timeout", SEARCH_LASTS),
     (
         &["search loss", "search burst", "search recovery", "search transactions"],
         "--rate",

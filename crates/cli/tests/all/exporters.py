@@ -27,7 +27,8 @@ COLUMNS = dict(domain="observation_domain_id", rate="sampling_rate", first="time
     end="flow_end_reason", direction="flow_direction")
 COUNTS = ["messages", "records", "options_records", "malformed_messages", "unread_sets", "missing_records", "missing_messages",
     "uncounted_records", "late_messages", "duplicate_messages", "duplicate_records", "restarts", "unknown_sampling_records",
-    "reserved_sets", "unread_samples", "missing_samples", "dropped_samples"]
+    "reserved_sets", "unread_samples", "missing_samples", "dropped_samples",
+    "miscounted_messages"]
 
 
 def number(value, length):
@@ -135,6 +136,11 @@ class Truth:
         # Who names no sampler is meant by the only one that looks at anything.
         rates = {rate for (kind, _), rate in said.items() if kind == "sampler" and rate}
         return rates.pop() if len(rates) == 1 else None
+
+    def miscounted(self, domain, is_twice, message):
+        """The last of a message's sets. Where some of them cannot be counted nobody knows what is right."""
+        unknown = [of for of in message.sets if of[0] == "reserved" or of[0] == "rows_of" and of[1] not in self.templates.get(domain, {})]
+        self.counts["miscounted_messages"] += not unknown
 
     def reserved(self, domain, is_twice, message):
         self.counts["reserved_sets"] += 1
@@ -505,7 +511,10 @@ class Templated(Exporter):
         if self.version == 10:
             head = struct.pack("!HHIII", 10, 16 + len(sets), seconds, at % WRAP, domain)
         else:
-            head = struct.pack("!HHIIII", 9, counted + others, life.up(life.now_ms), seconds, at % WRAP, domain)
+            # Some count wrongly, and some leave out templates.
+            wrong = 100 if not self.calm and at % 17 == 5 else -others if at % 3 == 1 else 0
+            items = items + [("miscounted",)] if wrong > 0 else items
+            head = struct.pack("!HHIIII", 9, counted + others + wrong, life.up(life.now_ms), seconds, at % WRAP, domain)
         return Message(domain, life.count, at, rise, head + sets, items, fixed)
 
 

@@ -84,6 +84,22 @@ fn frames_pass_to_the_host_unless_drop_is_asked_for() {
         .refused(&["--drop", "a packet socket keeps nothing from the host"]);
 }
 
+/// The probe stands still from its start to its end, so that all frames wait for it then.
+#[test]
+fn what_waits_when_a_probe_ends_is_metered() {
+    let net = Net::new();
+    for how in ["xdp", "packet"] {
+        let probe = probing(&net, &format!("--meter {how} --duration 1s"));
+        probe.signal("STOP");
+        net.run("netdyno send ipv4/udp --on tx0 --rate 20kpps --count 20000 --engine packet").ok();
+        probe.signal("CONT");
+        let found = probe.wait().json();
+        let metered = metering(&found);
+        let [packets, dropped] = ["packets", "dropped_frames"].map(|name| number(&metered[name]));
+        assert_eq!(packets + dropped, 20_000, "{how}: {metered}");
+    }
+}
+
 #[test]
 fn segments_of_a_super_frame_are_counted_one_by_one() {
     const SERVER: &str = r#"

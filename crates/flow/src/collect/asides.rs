@@ -13,6 +13,9 @@ pub struct Asides {
     pub missing_samples: u64,
     /// Samples that agents say they had no room for.
     pub dropped_samples: u64,
+    /// Messages whose counts and lengths disagree with what was read in them: v9's head counts other records, sFlow has more samples or
+    /// records than it counts, or a set of v9 or IPFIX ends with more than padding.
+    pub miscounted_messages: u64,
 }
 
 impl Asides {
@@ -24,6 +27,7 @@ impl Asides {
             unread_samples: of(a.unread_samples, b.unread_samples),
             missing_samples: of(a.missing_samples, b.missing_samples),
             dropped_samples: of(a.dropped_samples, b.dropped_samples),
+            miscounted_messages: of(a.miscounted_messages, b.miscounted_messages),
         }
     }
 }

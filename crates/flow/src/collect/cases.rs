@@ -352,6 +352,70 @@ fn what_follows_a_reserved_set_is_read() {
 }
 
 #[test]
+fn counts_in_heads_are_compared_with_what_was_read() {
+    let [own, one, three] = [
+        set(0, &template(256, &USUAL)),
+        set(256, &recent(1)),
+        set(256, &[recent(1), recent(2), recent(3)].concat()),
+    ];
+    let options = [set(1, &options_v9(257, &[], &[(34, 4)])), set(257, &numbers(&[(100, 4)]))];
+    let reserved = set(100, &[0; 8]);
+    let cases: &[(u16, &[&Vec<u8>], u64)] = &[
+        // One template and three records; without the template; sets.
+        (4, &[&own, &three], 0),
+        (3, &[&own, &three], 0),
+        (2, &[&own, &three], 0),
+        (5, &[&own, &three], 1),
+        (0, &[&own, &three], 1),
+        (6, &[&own, &options[0], &options[1], &three], 0),
+        (7, &[&own, &options[0], &options[1], &three], 1),
+        // The template comes behind its records, in the same message or not at all.
+        (4, &[&three, &own], 0),
+        (5, &[&three, &own], 1),
+        (9, &[&three], 0),
+        (9, &[&own, &one, &reserved], 0),
+    ];
+    for (count, sets, miscounted) in cases {
+        let mut message = v9(&sets.iter().map(|set| (*set).clone()).collect::<Vec<_>>());
+        message[2..4].copy_from_slice(&count.to_be_bytes());
+        let (_, counters) = read(&[message]);
+        assert_eq!(counters.asides.miscounted_messages, *miscounted, "{count}: {counters:?}");
+        assert_eq!(counters.malformed, 0);
+    }
+    // What waited for its template belongs to the message that it came in, and a template that changed without a word is noticed.
+    let waits = v9(&[set(256, &recent(1))]);
+    let (read_late, counters) = read(&[waits.clone(), v9(&[set(0, &template(256, &USUAL))])]);
+    assert_eq!((read_late.len(), counters.asides.miscounted_messages), (1, 0));
+    let shorter = set(0, &template(256, &[(8, 4), (1, 4)]));
+    let (read_wrongly, counters) = read(&[v9(&[shorter]), waits]);
+    assert_eq!(
+        (read_wrongly.len(), counters.asides.miscounted_messages),
+        (3, 0),
+        "one set is counted as one"
+    );
+    let (_, counters) = read(&[v9(&[set(0, &template(256, &[(8, 4), (1, 4)]))]), {
+        let mut message = v9(&[three]);
+        message[3] = 3;
+        message
+    }]);
+    assert_eq!(counters.asides.miscounted_messages, 1);
+}
+
+#[test]
+fn what_stands_behind_the_last_record_of_a_set_is_padding_or_counted() {
+    for (more, miscounted) in [(0, 0), (3, 0), (7, 0), (8, 1), (20, 1)] {
+        let data = set(256, &[recent(1), vec![0; more]].concat());
+        let of_v9 = v9(&[set(0, &template(256, &USUAL)), data.clone()]);
+        let of_ipfix = ipfix(&[set(2, &template(256, &USUAL)), data]);
+        for message in [of_v9, of_ipfix] {
+            let (read, counters) = read(&[message]);
+            assert_eq!((read.len(), counters.malformed), (1, 0));
+            assert_eq!(counters.asides.miscounted_messages, miscounted, "{more}");
+        }
+    }
+}
+
+#[test]
 fn options_without_a_scope_are_options() {
     let of_v9 = [set(1, &options_v9(257, &[], &[(34, 4)])), set(257, &numbers(&[(100, 4)]))];
     let of_ipfix = [set(3, &options_ipfix(257, 0, &[(34, 4)])), set(257, &numbers(&[(100, 4)]))];

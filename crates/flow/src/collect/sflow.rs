@@ -191,6 +191,8 @@ impl Session {
                 _ => self.counters.asides.unread_samples += 1,
             }
         }
+        // One more sample, at least its kind and length.
+        self.current.disagrees |= cursor.0.len() >= 8;
         Ok(())
     }
 
@@ -226,7 +228,9 @@ impl Session {
         let interfaces = [if input.0 == 0 { known_interface(input.1) } else { 0 }, left_by];
         let blank = Record { interfaces, ..Record::blank(Format::Sflow, agent.domain, 0, rate) };
         let walk = self.walk.get_or_insert_with(walk);
-        let Some(record) = read(sample, walk, blank)? else {
+        let record = read(&mut sample, walk, blank)?;
+        self.current.disagrees |= sample.0.len() >= 8;
+        let Some(record) = record else {
             self.counters.asides.unread_samples += 1;
             return Ok(());
         };
@@ -283,7 +287,7 @@ impl Session {
 const SOURCE: usize = 2 * size_of::<((u32, u64), Source)>();
 
 /// The record of a sample: of its packet, and of what is said beside it. `None`: no packet of IP can be read.
-fn read(mut sample: Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Option<Record>, Malformed> {
+fn read(sample: &mut Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Option<Record>, Malformed> {
     let records = sample.u32()?;
     if records > MOST {
         return Err(Malformed);

@@ -104,12 +104,13 @@ impl<R> Course<R> {
             Some(why) => format!("ended after {after}, because {why}"),
             None => format!("interrupted after {after}"),
         };
+        let next = match report.result.agents.is_empty() {
+            true => "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
+            false => report::conclusion::BEGINS_ANEW,
+        };
         report.result.verdict.fall_short(
             Code::SearchIncomplete,
-            (
-                format!("{ended}: what is known so far stands above"),
-                "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
-            ),
+            (format!("{ended}: what is known so far stands above"), next),
         );
     }
 }
@@ -306,6 +307,13 @@ mod tests {
             bench.course.judge_incomplete(&mut report, None);
             let Verdict::Short { reasons } = &report.result.verdict else { panic!("short") };
             assert!(reasons[0].to_string().starts_with(said), "{reasons:?}");
+            assert!(reasons[0].to_string().contains("`.continue`"), "{reasons:?}");
+            // No result of agents can be gone on with.
+            let mut report = Report::new("search");
+            report.result.agents = vec![report::AgentPart::default()];
+            bench.course.judge_incomplete(&mut report, None);
+            let said = report.result.verdict.reasons()[0].to_string();
+            assert!(said.contains("begins anew") && !said.contains("continue"), "{said}");
         }
     }
 }

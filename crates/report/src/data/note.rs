@@ -39,6 +39,14 @@ pub struct Sentence {
     remedy: Option<String>,
 }
 
+impl Said {
+    /// The same with another remedy.
+    pub fn with_remedy(&self, remedy: &str) -> Said {
+        let cause = self.cause.and_then(|cause| self.whole.get(..cause)).unwrap_or(&self.whole);
+        self.code.says((cause, remedy))
+    }
+}
+
 impl Sentence {
     /// What is so, and what to do about it where that is known.
     pub fn new(text: impl Into<String>, remedy: Option<impl Into<String>>) -> Sentence {

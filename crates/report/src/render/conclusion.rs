@@ -170,11 +170,30 @@ pub(crate) fn remedy(report: &Report) -> String {
     next.filter(|next| !next.is_empty()).map(|next| format!("Next: {next}.")).unwrap_or_default()
 }
 
-/// The line that goes on with a search that was interrupted, if its result was written.
-fn going_on(kind: &str, page: &str) -> Option<String> {
+/// What to do about a search that was interrupted, where agents carried it out: its trials are not taken from a result.
+pub const BEGINS_ANEW: &str = "run it again: a search that agents carry out begins anew";
+
+/// The line that goes on with a search that was interrupted, if its result was written and can be gone on with.
+fn going_on(report: &Report, kind: &str, page: &str) -> Option<String> {
+    if !report.result.agents.is_empty() {
+        return None;
+    }
     let folder = units::shell_word(page.strip_suffix("/report.html")?);
     let kind = units::printable(&kind.replace('_', "-"));
-    Some(format!("Next: go on by netdyno search {kind} `.continue` {folder}."))
+    let again = given_again(report);
+    Some(format!("Next: go on by netdyno search {kind} `.continue` {folder}{again}."))
+}
+
+/// What lifts a guard or runs a program is not taken from a result: who goes on gives it again.
+fn given_again(report: &Report) -> String {
+    let Some(job) = &report.requested else { return String::new() };
+    let interfaces = job["yes_disrupt"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let finds = job["find"].as_object().into_iter().flat_map(|find| find.values());
+    let commands = finds.filter_map(|find| find["command"].as_str());
+    let interfaces = interfaces.map(|name| ("yes_disrupt", name));
+    let all = interfaces.chain(commands.map(|command| ("command", command)));
+    all.map(|(setting, word)| format!(" `.{setting}` {}", units::shell_word(&units::printable(word))))
+        .collect()
 }
 
 /// What the user may want to do now; `page` is the written report.html, if any.
@@ -190,12 +209,12 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => {
             let open = result.search.as_ref().filter(|search| !search.complete);
-            open.and_then(|search| going_on(search.kind.as_str(), page?))
+            open.and_then(|search| going_on(report, search.kind.as_str(), page?))
                 .or_else(|| Some(remedy(report)).filter(|next| !next.is_empty()))
         }
         Verdict::Short { .. } if result.endpoint_search.is_some() => {
             let open = result.endpoint_search.as_ref().filter(|search| !search.complete);
-            open.and_then(|search| going_on(search.kind.as_str(), page?))
+            open.and_then(|search| going_on(report, search.kind.as_str(), page?))
         }
         // Who goes on says again to whom connections are opened, which the search itself says.
         Verdict::Short { .. } if result.stamp.is_some() || result.sessions_search.is_some() => None,
@@ -275,6 +294,18 @@ mod tests {
         let begins = "Next: go on by netdyno search throughput `.continue` found. Open found/report.html";
         assert!(next.starts_with(begins), "{next}");
         assert!(!next_step(&report, None).contains(".continue"), "nothing is kept");
+        // What is not taken from the result is given again.
+        report.requested = Some(serde_json::json!({
+            "kind": "search", "find": {"reset": {"command": "reboot now"}}, "yes_disrupt": ["eth0", "eth1"]
+        }));
+        let next = next_step(&report, Some("found/report.html"));
+        let again = "`.continue` found `.yes_disrupt` eth0 `.yes_disrupt` eth1 `.command` 'reboot now'. Open";
+        assert!(next.contains(again), "{next}");
+        // One that agents carried out begins anew.
+        report.result.agents = vec![crate::data::sections::agents::AgentPart::default()];
+        assert!(!next_step(&report, Some("found/report.html")).contains(".continue"));
+        report.result.agents.clear();
+        report.requested = None;
         // One between two ends likewise.
         report.result.search = None;
         report.result.endpoint_search = Some(crate::data::model::EndpointSearch {

@@ -4,7 +4,7 @@ use super::config::Flow;
 use super::tester::{Attempt, Gang, Setup, Tester};
 use crate::runs::Run;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Bytes of a frame check sequence, which sizes of the model count.
@@ -128,6 +128,8 @@ struct Received {
     sum: Sum,
     distinct: u64,
     missing: u64,
+    /// Ports where some arrived.
+    ports: BTreeSet<usize>,
     least: Option<u64>,
     greatest: Option<u64>,
     latencies: f64,
@@ -137,9 +139,12 @@ struct Received {
 }
 
 impl Received {
-    fn add(&mut self, arrived: &Arrived, number: u64) {
+    fn add(&mut self, arrived: &Arrived, (port, number): (usize, u64)) {
         let Some(stream) = arrived.streams.get(&number) else { return };
         let frames = count(&stream["received"], "frames");
+        if frames > 0 {
+            self.ports.insert(port);
+        }
         let bytes = count(&stream["received"], "bytes") + FCS * frames;
         self.sum.frames += frames;
         self.sum.bytes += bytes;
@@ -305,8 +310,8 @@ fn row(
             rate: more.rate,
             bytes_rate: more.bytes_rate,
         });
-        for meter in flow.rx.iter().filter_map(|port| attempt.meters.get(port)) {
-            rx.add(meters.of(meter), attempt.number(place));
+        for (port, meter) in flow.rx.iter().filter_map(|port| Some((*port, attempt.meters.get(port)?))) {
+            rx.add(meters.of(meter), (port, attempt.number(place)));
             // It ended while frames were sent: what came later nobody counted. Nor is known what came to a meter that was not looked at since.
             blind |= meter.is_over() && (!attempt.run.is_over() || meter.over_at() < attempt.run.over_at());
             blind |= attempt.is_unseen(meter);
@@ -356,7 +361,10 @@ fn told_of_arrivals(
     put: &mut impl FnMut(&str, Value),
 ) {
     let ratio = match (transmit, tx) {
-        // More arrived than was sent: at several ports, so that what is lost at one is not known.
+        // Each port knows its own frames alone: one that came to two of them would stand for one that was lost, and one that went to
+        // another is a gap.
+        _ if rx.ports.len() > 1 => None,
+        // More arrived than was sent.
         ("stopped", Some(tx)) if rx.distinct > tx.frames => None,
         ("stopped", Some(tx)) if tx.frames > 0 => Some((tx.frames - rx.distinct) as f64 / tx.frames as f64),
         // Gaps do not tell what was lost behind the last that arrived.
@@ -386,7 +394,7 @@ mod tests {
     use super::*;
     use agent::{Fault, FaultData, FaultKind};
 
-    const PORTS: &str = r#"{"name": "p", "location": "eth1"}, {"name": "q", "location": "eth2"}"#;
+    const PORTS: &str = r#"{"name": "p", "location": "eth1"}, {"name": "q", "location": "eth2"}, {"name": "r", "location": "eth3"}"#;
 
     fn run(name: &str, member: &str, frames: u64) -> Arc<Run> {
         let run = Run::new(name.to_owned(), json!({}), &json!({}), json!([]), None);
@@ -399,13 +407,18 @@ mod tests {
         Err(Fault { code: -32_004, message: "it broke off".to_owned(), data })
     }
 
-    fn setup(sends: &Arc<Run>, meter: &Arc<Run>) -> Setup {
-        let flow = r#"{"name": "f", "tx_rx": {"choice": "port", "port": {"tx_name": "p", "rx_names": ["q"]}},
-            "packet": [{"choice": "ethernet"}], "metrics": {"enable": true, "loss": true}}"#;
+    /// Of a flow from the first port to the others.
+    fn setup(sends: &Arc<Run>, at: &[&Arc<Run>]) -> Setup {
+        let names = ["\"q\"", "\"r\""][..at.len()].join(", ");
+        let flow = format!(
+            r#"{{"name": "f", "tx_rx": {{"choice": "port", "port": {{"tx_name": "p", "rx_names": [{names}]}}}},
+            "packet": [{{"choice": "ethernet"}}], "metrics": {{"enable": true, "loss": true}}}}"#
+        );
         let text = format!(r#"{{"ports": [{PORTS}], "flows": [{flow}]}}"#);
         let (config, findings) = Config::read(&serde_json::from_str(&text).expect("JSON"));
         assert!(findings.offences().is_empty(), "{:?}", findings.offences());
-        let meters: super::super::tester::Meters = Arc::new([(1, Arc::clone(meter))].into());
+        let meters: super::super::tester::Meters =
+            Arc::new(at.iter().enumerate().map(|(at, meter)| (at + 1, Arc::clone(meter))).collect());
         let run = Arc::clone(sends);
         let attempt = Attempt { run, meters: Arc::clone(&meters), slot: 0, of: 1, pps: 1.0, program: None };
         let gangs = vec![Gang { flows: vec![0], attempts: vec![attempt] }];
@@ -423,7 +436,7 @@ mod tests {
     #[test]
     fn what_a_run_sent_that_broke_off_is_not_known() {
         let (sends, meter) = (run("r1", "tx", 100), run("r2", "rx", 90));
-        let setup = setup(&sends, &meter);
+        let setup = setup(&sends, &[&meter]);
         assert!(has(&ports(&setup, &[], &[]), "port_metrics", "frames_tx"));
         assert!(has(&flows(&setup, &[], &[]), "flow_metrics", "frames_tx"));
         sends.over(broke_off());
@@ -439,9 +452,29 @@ mod tests {
     }
 
     #[test]
+    fn what_arrives_at_several_ports_hides_no_loss() {
+        for (arrived, loss) in [([60, 0], Some(40.0)), ([60, 40], None), ([50, 30], None)] {
+            let (sends, q, r) = (run("r1", "tx", 100), run("r2", "rx", 0), run("r3", "rx", 0));
+            let setup = setup(&sends, &[&q, &r]);
+            sends.over(Ok(json!({"result": {"tx": {"frames": 100, "bytes": 6000}}})));
+            for (meter, frames) in [(&q, arrived[0]), (&r, arrived[1])] {
+                let rx = json!({"frames": frames, "bytes": 60 * frames});
+                let stream = json!({"stream": setup.gangs[0].attempts[0].number(0), "received": rx});
+                for moment in [2, 3] {
+                    meter.moment(moment, json!({"phase": "running", "rx": rx, "streams": [stream]}));
+                }
+            }
+            let rows = flows(&setup, &[], &[]);
+            let row = &rows["flow_metrics"][0];
+            assert_eq!(row["frames_rx"], (arrived[0] + arrived[1]).to_string(), "{row}");
+            assert_eq!(row.get("loss").and_then(Value::as_f64), loss, "{row}");
+        }
+    }
+
+    #[test]
     fn of_a_port_whose_meter_is_over_nothing_arrives_that_anybody_counts() {
         let (sends, meter) = (run("r1", "tx", 100), run("r2", "rx", 90));
-        let setup = setup(&sends, &meter);
+        let setup = setup(&sends, &[&meter]);
         assert!(has(&ports(&setup, &[], &[]), "port_metrics", "frames_rx"));
         meter.over(Ok(json!({"result": {"rx": {"frames": 90, "bytes": 5400}}})));
         let (of_ports, of_flows) = (ports(&setup, &[], &[]), flows(&setup, &[], &[]));

@@ -183,6 +183,24 @@ fn outputs_that_are_no_interface_are_said_as_what_they_are() {
 }
 
 #[test]
+fn more_samples_or_records_than_are_counted_are_noticed() {
+    let packet = header_of(11, &ipv4(), 100);
+    let two =
+        [sample(1, 0, 4, std::slice::from_ref(&packet)), sample(2, 0, 4, std::slice::from_ref(&packet))];
+    let whole = datagram(&two);
+    let mut fewer = whole.clone();
+    fewer[27] = 1;
+    let mut inner = datagram(&[sample(1, 0, 4, &[packet.clone(), packet])]);
+    // Of the first sample, how many records it has.
+    inner[28 + 8 + 31] = 1;
+    for (datagram, records, miscounted) in [(whole, 2, 0), (fewer, 1, 1), (inner, 1, 1)] {
+        let (read, counters) = read_all(&[datagram]);
+        assert_eq!((read.len(), counters.malformed), (records, 0));
+        assert_eq!(counters.asides.miscounted_messages, miscounted);
+    }
+}
+
+#[test]
 fn samples_that_are_missing_or_were_dropped_are_counted_for_each_source() {
     let of = |agent: u8, number: u32, sample_number: u32, drops: u32| {
         datagram_of(agent, number, &[sample(sample_number, drops, 4, &[header_of(11, &ipv4(), 100)])])

@@ -238,6 +238,7 @@ fn exported(of: &Came) -> Exported {
         unread_samples: counters.asides.unread_samples,
         missing_samples: counters.asides.missing_samples,
         dropped_samples: counters.asides.dropped_samples,
+        miscounted_messages: counters.asides.miscounted_messages,
     }
 }
 
@@ -267,6 +268,7 @@ fn plus(a: Exported, b: &Exported) -> Exported {
         unread_samples: a.unread_samples + b.unread_samples,
         missing_samples: a.missing_samples + b.missing_samples,
         dropped_samples: a.dropped_samples + b.dropped_samples,
+        miscounted_messages: a.miscounted_messages + b.miscounted_messages,
     }
 }
 
@@ -442,6 +444,13 @@ fn warn(warnings: &mut report::Warnings, collection: &Collection) {
             "{} of reserved numbers and {} of sFlow gave no records: not of IP, cut off, or of kinds that are not known",
             counted(all.reserved_sets, "set"),
             counted(all.unread_samples, "sample")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
+    if all.miscounted_messages > 0 {
+        let said = format!(
+            "the counts or lengths of {} disagree with the records that were read in them: templates may have changed without a word",
+            counted(all.miscounted_messages, "message")
         );
         warnings.add(Code::MessagesUnread, said);
     }

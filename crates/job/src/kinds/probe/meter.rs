@@ -222,6 +222,9 @@ pub fn just_before(now_ns: u64) -> u64 {
     (now_ns / 1_000_000_000).saturating_sub(1) * 1_000_000_000
 }
 
+/// So long at most what waits is taken when it is told to end; the largest ring is emptied in less.
+const DRAINS_NS: u64 = 5_000_000_000;
+
 /// The times of the first and the last of something; zero before it.
 fn stretch(times_ns: &mut [u64; 2], at_ns: u64) {
     *times_ns = [if times_ns[0] == 0 { at_ns } else { times_ns[0] }, at_ns];
@@ -256,6 +259,8 @@ impl Probe {
     fn live(&mut self, mut ring: Ring, longest: usize) -> Option<String> {
         let mut time = Time::start();
         let mut dropped_ns = 0;
+        // When it was told to end: what had arrived until then is metered.
+        let mut ends_ns = None;
         let mut packets = Vec::new();
         loop {
             let patience = if self.table.is_empty() { PATIENCE * 4 } else { PATIENCE };
@@ -266,7 +271,9 @@ impl Probe {
                 Until::Behind(behind_ns) => now_ns.saturating_sub(behind_ns),
                 Until::Monotonic(ns) => time.of_monotonic(ns),
             };
-            let mut over = self.over.load(Relaxed);
+            if self.over.load(Relaxed) {
+                ends_ns.get_or_insert(now_ns);
+            }
             packets.clear();
             for frame in ring.frames() {
                 if self.is_enough() {
@@ -289,7 +296,7 @@ impl Probe {
             let Probe { table, records, now_ns: last_ns, .. } = self;
             table.add_all(&packets, &mut |over| records.write(over, *last_ns));
             // A system call, so not for each batch.
-            if now_ns > dropped_ns + 20_000_000 || over || fault.is_some() {
+            if now_ns > dropped_ns + 20_000_000 || ends_ns.is_some() || fault.is_some() {
                 dropped_ns = now_ns;
                 let dropped = ring.dropped();
                 if dropped > self.seen.dropped {
@@ -297,7 +304,8 @@ impl Probe {
                     stretch(&mut self.ignored_ns, now_ns);
                 }
             }
-            over |= self.is_enough();
+            let is_taken = |ends_ns: u64| until_ns >= ends_ns || now_ns >= ends_ns + DRAINS_NS;
+            let over = self.is_enough() || ends_ns.is_some_and(is_taken);
             self.now_ns = self.now_ns.max(until_ns);
             self.work(WORK);
             match fault {

@@ -12,6 +12,7 @@ mod link;
 mod meter;
 mod sender;
 mod source;
+mod witness;
 
 use super::{Run, passive};
 use crate::carrier::{self, Ends};
@@ -33,6 +34,7 @@ use spec::{ExportFormat, FlowDirection, Probe};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use witness::Witness;
 
 /// Of who names none; nProbe has 30 s and 120 s, routers 15 s and 60 s.
 const IDLE: Duration = Duration::from_secs(15);
@@ -89,6 +91,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
         (None, Some(captures)) => (captures, None),
         (None, None) => bail!("what is to be metered? Name an interface, or captures"),
     };
+    let mut witness = place.as_ref().map(Witness::begin).transpose()?;
     let mut report = begun(args, place.as_ref());
     report.environment.meter = way.clone();
     let flows = settings.context.flows;
@@ -128,6 +131,8 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let running = meter.start(sender).context("a thread of the probe")?;
     let duration = args.duration.as_deref().copied();
     let watched = session.watch(&mut panel, duration, |_| look(&running.seen(), running.is_over()));
+    // Of a probe that ended by itself nobody knows what came by afterwards.
+    let moved = witness.as_mut().filter(|_| !running.is_over()).and_then(Witness::moved);
     over.store(true, std::sync::atomic::Ordering::Relaxed);
     let done = running.finish();
     session.board.end();
@@ -139,6 +144,14 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let count = args.count.as_deref().copied();
     passive::judge_count(&mut report, count, done.seen.frames, ("frames", came(args)));
     judge(&mut report, &done, (place.as_ref(), args.format));
+    if let Some((place, witness)) = place.as_ref().zip(witness) {
+        report.result.counters = crate::run::counters::counted(vec![(place.spec.clone(), witness.end())]);
+        let way = (args.direction, place.interface.loopback);
+        let whole = moved.filter(|_| done.is_whole && done.fault.is_none());
+        if let Some(said) = whole.and_then(|moved| witness::unseen(&moved, &done.seen, way)) {
+            report.warnings.add(Code::CountersDisagree, said);
+        }
+    }
     if place.is_none() && session.is_stopped() && done.is_whole && !done.is_read && duration.is_none() {
         let said = "stopped before all of the captures was read";
         report.result.verdict.fall_short(Code::Stopped, said);

@@ -132,6 +132,10 @@ pub struct Exported {
     /// Samples that agents of sFlow say they dropped for lack of resources.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub dropped_samples: u64,
+    /// Messages whose counts or lengths disagree with what was read in them: the header of NetFlow v9 counts other records, a datagram of
+    /// sFlow has more samples or records than it counts, or a set ends with more than padding.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub miscounted_messages: u64,
 }
 
 figures! {

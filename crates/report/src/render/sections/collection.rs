@@ -80,6 +80,7 @@ impl Exported {
             self.missing_samples,
             self.unread_sets,
             self.malformed_messages,
+            self.miscounted_messages,
             self.restarts,
         ];
         (self.messages > 0 && gaps.iter().all(|count| *count == 0))
@@ -105,6 +106,7 @@ impl Exported {
             ("samples without a record", self.unread_samples),
             ("samples missing", self.missing_samples),
             ("samples dropped, as agents say", self.dropped_samples),
+            ("messages that count other records", self.miscounted_messages),
         ];
         let there = all.into_iter().filter(|(_, count)| *count > 0);
         there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()
@@ -126,6 +128,7 @@ mod tests {
             Exported { missing_messages: 1, ..whole },
             Exported { restarts: 1, ..whole },
             Exported { uncounted_records: 1, ..whole },
+            Exported { miscounted_messages: 1, ..whole },
         ] {
             assert_eq!(other.none_missing(), None, "{other:?}");
         }
