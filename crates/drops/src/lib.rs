@@ -5,11 +5,14 @@
 //! for a drop. [`Tracer::read`] yields the counts as [`Row`]s of numbers; [`Names`] has words for them, out of the running kernel's BTF and its
 //! symbols, because both differ between kernels.
 //!
+//! [`beside`] reads what else counts drops: rules of nftables, queueing disciplines, backlogs.
+//!
 //! What a tracer cannot see: frames that no socket buffer was made for (dropped by a NIC, by a verdict of an XDP program), and those
 //! dropped by another machine.
 
 #![deny(missing_docs)]
 
+pub mod beside;
 mod btf;
 mod counted;
 mod error;

@@ -1,25 +1,36 @@
 //! What the kernel drops while something goes on, as data of reports: for `netdyno drops`, and for runs that send and measure.
 
+mod evidence;
+
 use crate::place::Place;
-use ::lab::{Host, Lab};
+use ::lab::{Host, Lab, Namespace};
 use anyhow::{Context as _, Result, bail};
 use clocks::Clock;
+use drops::beside::{Beside, Counters, Door};
 use drops::{Counted, Example, Kind, Named, Names, Only, Row, Settings, Tracer};
+use evidence::{Evidence, Facts, Filtered};
 use port::interface::Interface;
 use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
 use report::{Code, Report};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Streams that are told of one cause; what further ones lost is in its frames.
 const STREAMS: usize = 1_000;
 
+/// Network namespaces whose rules and queues are read at most.
+const NAMESPACES: usize = 256;
+
 /// Looks at what the kernel drops, from its start on.
 #[derive(Debug)]
 pub struct Looking {
     tracer: Tracer,
+    /// Rules, queues and backlogs, and what they said at the start.
+    beside: Beside,
+    before: Counters,
     began: Instant,
     began_ns: u64,
     /// Its own network namespace, which needs not be named.
@@ -32,18 +43,24 @@ impl Looking {
     /// # Errors
     /// There is no such interface, or drops cannot be traced here.
     pub fn start(on: Option<&str>, examples: bool) -> Result<Looking> {
-        let only = on.map(|name| place(name).with_context(|| format!("`.on` {name}"))).transpose()?;
-        Looking::with(&Settings { only, examples, ..Settings::default() })
+        let on = on.map(|name| place(name).with_context(|| format!("`.on` {name}"))).transpose()?;
+        let (only, doors) = match on {
+            Some((only, door)) => (Some(only), vec![(only.netns, door)]),
+            None => (None, everywhere()),
+        };
+        Looking::with(&Settings { only, examples, ..Settings::default() }, doors)
     }
 
-    /// The same with all settings.
+    /// The same with all settings; rules and queues are read in these network namespaces.
     ///
     /// # Errors
     /// Drops cannot be traced here.
-    pub fn with(settings: &Settings) -> Result<Looking> {
+    fn with(settings: &Settings, doors: Vec<(u32, Door)>) -> Result<Looking> {
         let tracer = Tracer::start(settings)?;
-        let began_ns = clocks::monotonic();
-        Ok(Looking { tracer, began: Instant::now(), began_ns, here: drops::namespace_of_this_thread() })
+        let (began_ns, began) = (clocks::monotonic(), Instant::now());
+        let beside = Beside::of(doors.into_iter().take(NAMESPACES));
+        let before = beside.read();
+        Ok(Looking { tracer, beside, before, began, began_ns, here: drops::namespace_of_this_thread() })
     }
 
     /// What was dropped up to now, as far as it agrees with a filter.
@@ -54,8 +71,10 @@ impl Looking {
         let lasted = self.began.elapsed();
         let mut counted = self.tracer.read()?;
         let names = names_for(&counted);
+        let filtered = filtered(&counted, &names);
         counted.rows.retain(|row| filter.agrees(row, &names.of(row)));
-        Ok(self.drops(&counted, &names, (self.began_ns, lasted)))
+        let evidence = Evidence { beside: &self.beside, before: &self.before, filtered: &filtered };
+        Ok(self.drops(&counted, &names, &evidence, (self.began_ns, lasted)))
     }
 
     /// Frames that were dropped, as far as they agree with a filter: some of each function and reason.
@@ -111,8 +130,16 @@ impl Looking {
         ExampleFrame { time_ns: since_1970.saturating_add(time_ns), bytes, wire_len, comment }
     }
 
-    fn drops(&self, counted: &Counted, names: &Names, (began_ns, lasted): (u64, Duration)) -> Drops {
-        let dropped = self.rows(counted, names, began_ns);
+    fn drops(
+        &self,
+        counted: &Counted,
+        names: &Names,
+        evidence: &Evidence<'_>,
+        (began_ns, lasted): (u64, Duration),
+    ) -> Drops {
+        let mut causes = self.rows(counted, names, began_ns);
+        evidence.attach(&mut causes);
+        let dropped: Vec<Dropped> = causes.into_iter().map(|(one, _)| one).collect();
         let listed: u64 = dropped.iter().map(|one| one.frames).sum();
         let mut notes = Vec::new();
         let named = dropped.iter().any(|one| one.function == "(hidden)");
@@ -138,9 +165,9 @@ impl Looking {
     }
 
     /// Rows that differ in nothing that is shown are one, with its streams.
-    fn rows(&self, counted: &Counted, names: &Names, began_ns: u64) -> Vec<Dropped> {
+    fn rows(&self, counted: &Counted, names: &Names, began_ns: u64) -> Vec<(Dropped, Facts)> {
         let devices = devices(&counted.rows);
-        let mut found: BTreeMap<Shown, Dropped> = BTreeMap::new();
+        let mut found: BTreeMap<Shown, (Dropped, Facts)> = BTreeMap::new();
         for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
             let named = names.of(row);
             let interface = match row.interface.as_str() {
@@ -156,9 +183,9 @@ impl Looking {
             // Functions without a name are told apart all the same.
             let apart = if named.function.starts_with('(') { row.location } else { 0 };
             let key = (named, interface, netns, kind, protocol, port, apart);
-            let one = found.entry(key.clone()).or_insert_with(|| {
+            let (one, facts) = found.entry(key.clone()).or_insert_with(|| {
                 let (Named { function, reason }, interface, netns, kind, protocol, port, _) = key;
-                Dropped {
+                let one = Dropped {
                     function,
                     reason,
                     kind,
@@ -168,18 +195,34 @@ impl Looking {
                     port: (port != 0).then_some(port),
                     first_ns: u64::MAX,
                     ..Dropped::default()
-                }
+                };
+                (one, Facts { netns: row.netns, ..Facts::default() })
             });
             add(one, row, began_ns);
+            facts.interfaces.insert(row.ifindex);
+            facts.ethertypes.insert(row.ethertype);
         }
-        let mut all: Vec<Dropped> = found.into_values().collect();
-        all.sort_by_key(|one| Reverse(one.frames));
-        for one in &mut all {
+        let mut all: Vec<(Dropped, Facts)> = found.into_values().collect();
+        all.sort_by_key(|(one, _)| Reverse(one.frames));
+        for (one, _) in &mut all {
             one.streams.sort_by_key(|stream| stream.stream);
             one.streams.truncate(STREAMS);
         }
         all
     }
+}
+
+/// What netfilter dropped of all that was counted, by namespace and EtherType.
+fn filtered(counted: &Counted, names: &Names) -> Filtered {
+    let mut found = Filtered::new();
+    for row in &counted.rows {
+        let named = names.of(row);
+        if evidence::is_filtered(&named.function, &named.reason) {
+            let sum = found.entry((row.netns, row.ethertype)).or_default();
+            *sum = sum.saturating_add(row.frames).saturating_add(row.copies);
+        }
+    }
+    found
 }
 
 /// `began_ns`: times are told from then on.
@@ -307,10 +350,40 @@ fn since_now(clock: Clock) -> Option<drops::Run> {
     Some(drops::Run { began_ns: clocks::now(clock), tai })
 }
 
-fn place(name: &str) -> Result<Only> {
+fn place(name: &str) -> Result<(Only, Door)> {
     let place = Place::find(name)?;
-    let netns = place.run_in(drops::namespace_of_this_thread)?;
-    Ok(Only { ifindex: place.interface.index, netns })
+    let (netns, door) = door_of(&place).context("its network namespace cannot be opened")?;
+    Ok((Only { ifindex: place.interface.index, netns }, door))
+}
+
+/// The network namespace of an interface.
+fn door_of(place: &Place) -> Option<(u32, Door)> {
+    let namespace = place.run_in(Namespace::current).ok()?.ok()?;
+    Some((drops::beside::number(&namespace)?, Door::Held(namespace)))
+}
+
+/// This namespace, those that have names, and those of all processes.
+fn everywhere() -> Vec<(u32, Door)> {
+    let own = Namespace::current().ok();
+    let own = own.and_then(|own| Some((drops::beside::number(&own)?, Door::Held(own))));
+    let mut found: Vec<(u32, Door)> = own.into_iter().chain(with_names()).collect();
+    let mut known: BTreeSet<u32> = found.iter().map(|(netns, _)| *netns).collect();
+    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let file = process.path().join("ns/net");
+        let is_one = process.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
+        if found.len() < NAMESPACES
+            && is_one
+            && let Some(netns) = number_of_file(&file)
+            && known.insert(netns)
+        {
+            found.push((netns, Door::File(file)));
+        }
+    }
+    found
+}
+
+fn number_of_file(file: &Path) -> Option<u32> {
+    u32::try_from(std::fs::metadata(file).ok()?.ino()).ok()
 }
 
 /// Looks on while a test runs, and ties what was dropped to its frames.
@@ -365,11 +438,12 @@ impl Tracing {
             let netns = place.run_in(drops::namespace_of_this_thread).ok()?;
             Some((Only { ifindex: place.interface.index, netns }, place.interface.name.clone()))
         };
-        let mut tracing = Tracing::between(wanted, clock, measured.iter().filter_map(at).collect());
-        let own = sending.iter().filter_map(at).map(|(at, _)| at.netns);
-        tracing.namespaces =
-            own.chain(tracing.meters.iter().map(|(at, _)| at.netns)).chain(with_names()).collect();
-        tracing
+        let meters: Vec<(Only, String)> = measured.iter().filter_map(at).collect();
+        let own = sending.iter().chain(measured).filter_map(|place| door_of(place));
+        let doors: Vec<(u32, Door)> = own.chain(with_names()).collect();
+        let namespaces = doors.iter().map(|(netns, _)| *netns).collect();
+        let tracing = Tracing::between(wanted, clock, meters, doors);
+        Tracing { namespaces, ..tracing }
     }
 
     /// Begins in a lab: only what is dropped in its hosts is of this test, and the receiver's interface is where it is measured.
@@ -382,22 +456,23 @@ impl Tracing {
         let index = lab.receiver.namespace.run_in(|| Interface::by_name(name).map(|found| found.index));
         let receiver =
             Only { ifindex: index.ok().and_then(Result::ok).unwrap_or(0), netns: of(&lab.receiver) };
-        let mut tracing = Tracing::between(wanted, clock, vec![(receiver, name.to_owned())]);
         let device = lab.device.iter().flatten();
         let ports = lab.ports.iter().flatten();
-        tracing.in_a_lab = true;
-        tracing.namespaces =
-            [&lab.sender, &lab.receiver].into_iter().chain(device).chain(ports).map(of).collect();
-        tracing
+        let hosts = [&lab.sender, &lab.receiver].into_iter().chain(device).chain(ports);
+        let doors: Vec<(u32, Door)> =
+            hosts.filter_map(|host| Some((of(host), Door::Held(host.namespace.try_clone().ok()?)))).collect();
+        let namespaces = doors.iter().map(|(netns, _)| *netns).collect();
+        let tracing = Tracing::between(wanted, clock, vec![(receiver, name.to_owned())], doors);
+        Tracing { in_a_lab: true, namespaces, ..tracing }
     }
 
-    fn between(wanted: Trace, clock: Clock, meters: Vec<(Only, String)>) -> Tracing {
+    fn between(wanted: Trace, clock: Clock, meters: Vec<(Only, String)>, doors: Vec<(u32, Door)>) -> Tracing {
         let settings = Settings {
             run: since_now(clock),
             meters: meters.iter().map(|(at, _)| *at).collect(),
             ..Settings::default()
         };
-        let (looking, refused) = match Looking::with(&settings) {
+        let (looking, refused) = match Looking::with(&settings, doors) {
             Ok(looking) => (Some(looking), None),
             Err(error) => (None, (wanted == Trace::Yes).then(|| format!("{error:#}"))),
         };
@@ -409,8 +484,12 @@ impl Tracing {
         if let Some(why) = &self.refused {
             report.warnings.add(Code::DropsNotTraced, why.clone());
         }
-        let began_ns = self.looking.as_ref().map_or(0, |looking| looking.began_ns);
-        self.put(report, Some(&Before { counted: Counted::default(), at_ns: began_ns }));
+        let beginning = self.looking.as_ref().map(|looking| Before {
+            counted: Counted::default(),
+            beside: looking.before.clone(),
+            at_ns: looking.began_ns,
+        });
+        self.put(report, beginning.as_ref());
     }
 
     /// Why nothing is traced, where that was asked for.
@@ -421,10 +500,10 @@ impl Tracing {
     /// What was counted up to now. `None`: the kernel does not say, or nothing is traced.
     pub(crate) fn counted(&self) -> Option<Before> {
         let at_ns = clocks::monotonic();
-        let tracer = &self.looking.as_ref()?.tracer;
+        let looking = self.looking.as_ref()?;
         // Of several trials each has causes with times and sequence numbers of its own. What cannot be forgotten is subtracted.
-        let _ = tracer.forget();
-        Some(Before { counted: tracer.read().ok()?, at_ns })
+        let _ = looking.tracer.forget();
+        Some(Before { counted: looking.tracer.read().ok()?, beside: looking.beside.read(), at_ns })
     }
 
     /// Puts into a result what was dropped since `before`.
@@ -443,7 +522,10 @@ impl Tracing {
             }
         };
         let lasted = Duration::from_nanos(clocks::monotonic().saturating_sub(before.at_ns));
-        let found = looking.drops(&counted, &names_for(&counted), (before.at_ns, lasted));
+        let names = names_for(&counted);
+        let filtered = filtered(&counted, &names);
+        let evidence = Evidence { beside: &looking.beside, before: &before.beside, filtered: &filtered };
+        let found = looking.drops(&counted, &names, &evidence, (before.at_ns, lasted));
         let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
         let sent = SentStreams::of(report);
         for mut one in found.drops {
@@ -477,6 +559,7 @@ impl Tracing {
 #[derive(Debug)]
 pub(crate) struct Before {
     counted: Counted,
+    beside: Counters,
     at_ns: u64,
 }
 
@@ -555,10 +638,10 @@ impl SentStreams {
 }
 
 /// The network namespaces that have names here: hosts of `ip netns` and of `netdyno lab -- COMMAND`, containers of CNI and Docker.
-fn with_names() -> Vec<u32> {
+fn with_names() -> Vec<(u32, Door)> {
     let folders = ["/run/netns", "/run/docker/netns"].map(std::fs::read_dir);
-    let files = folders.into_iter().flatten().flatten().flatten();
-    files.filter_map(|file| u32::try_from(std::fs::metadata(file.path()).ok()?.ino()).ok()).collect()
+    let files = folders.into_iter().flatten().flatten().flatten().map(|file| file.path());
+    files.filter_map(|file| Some((number_of_file(&file)?, Door::File(file)))).collect()
 }
 
 /// Had they been measured before? What is dropped at the meter's own interface is, but on its way in.

@@ -13,7 +13,7 @@ fn in_a_lab(dir: &Folder, script: &str) -> Ran {
     let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
     let folder = dir.path().display();
     let begin = format!(
-        "set -e\nN={netdyno}\nD='ip netns exec dut'\nDEVICE=02:00:00:00:01:01\nrun() {{\n  name=$1; what=$2; shift 2\n  status=0\n  $N send \"ether(dst=$DEVICE)/$what\" --on tx0 \
+        "set -e\nN={netdyno}\nF={folder}\nD='ip netns exec dut'\nDEVICE=02:00:00:00:01:01\nrun() {{\n  name=$1; what=$2; shift 2\n  status=0\n  $N send \"ether(dst=$DEVICE)/$what\" --on tx0 \
          --measure rx0@receiver --rate 20kpps --trace-drops --quiet --json \"$@\" > {folder}/$name.json 2> {folder}/$name.txt || \
          status=$?\n  test $status -lt 2\n}}\n"
     );
@@ -33,6 +33,13 @@ fn causes(result: &Value) -> Vec<(String, String, u64)> {
     let drops = result["result"]["drops"].as_array().cloned().unwrap_or_default();
     let ours = drops.iter().filter(|one| one["kind"] == "test" && one["measured"] != true);
     ours.map(|one| (word(one, "function"), word(one, "reason"), number(&one["frames"]))).collect()
+}
+
+/// The cause that netfilter was, of the test's frames.
+fn rules(result: &Value) -> Value {
+    let drops = result["result"]["drops"].as_array().cloned().unwrap_or_default();
+    let found = drops.into_iter().find(|one| one["kind"] == "test" && one["reason"] == "NETFILTER_DROP");
+    found.unwrap_or_else(|| panic!("{result}"))
 }
 
 /// Does it again if something was not seen, a few times: a kernel may keep BPF from some tasks (that of the virtual machine on which these
@@ -86,6 +93,7 @@ fn each_cause() -> Result<(), String> {
         $D nft 'add table inet f; add chain inet f c { type filter hook forward priority 0; }; add rule inet f c udp dport 2001 counter drop'
         run rule "$V/udp(sport=1000, dport=2001)" --count 1000
         $D nft list ruleset | grep -q 'packets 1000 '
+        $D nft --handle list ruleset > $F/rule.nft
         $D ip route add blackhole 203.0.113.0/24
         run blackhole "ipv4(src=198.18.0.1, dst=203.0.113.9)/$U" --count 1000
         run noroute "ipv4(src=198.18.0.1, dst=203.0.114.9)/$U" --count 1000
@@ -124,9 +132,17 @@ fn each_cause() -> Result<(), String> {
     let function = &causes(&result(&dir, "rule"))[0].0;
     assert!(told.contains(&format!("1,000 at {function}, NETFILTER_DROP (dut0)")), "{told}");
     let cause = format!(
-        "Cause: this kernel dropped 1,000 of them (100 % of the loss) at dut0 in {function}, NETFILTER_DROP; a rule"
+        "Cause: this kernel dropped 1,000 of them (100 % of the loss) at dut0 in {function}, NETFILTER_DROP; by the rule `udp dport 2001 counter drop` (inet f, "
     );
     assert!(told.contains(&cause), "{told}");
+    // By nft's own list.
+    let listed = std::fs::read_to_string(path(&dir, "rule.nft")).expect("nft's");
+    let line = listed.lines().find(|line| line.contains("udp dport 2001")).expect("the rule");
+    let handle: u64 = line.rsplit(' ').next().expect("a handle").parse().expect("a number");
+    let wanted = serde_json::json!([{"family": "inet", "table": "f", "chain": "c", "handle": handle, "text": "udp dport 2001 counter drop", "counted": FRAMES, "certain": true}]);
+    let rule = rules(&result(&dir, "rule"));
+    assert_eq!(rule["rules"], wanted, "{rule}");
+    assert_eq!(rule.get("rules_uncertain"), None, "{rule}");
     Ok(())
 }
 
@@ -201,6 +217,10 @@ fn each_queue() -> Result<(), String> {
         serde_json::from_str(&std::fs::read_to_string(path(&dir, "queue.qdisc")).expect("tc's"))
             .expect("JSON");
     assert_eq!(qdisc[0]["drops"], result(&dir, "queue")["result"]["loss"]["frames"]);
+    let queues = result(&dir, "queue")["result"]["drops"][0]["queues"].clone();
+    let [tbf] = &queues.as_array().expect("queues")[..] else { panic!("{queues}") };
+    assert_eq!((&tbf["kind"], &tbf["parent"]), (&"tbf".into(), &"root".into()), "{queues}");
+    assert_eq!((&tbf["handle"], &tbf["dropped"]), (&qdisc[0]["handle"], &qdisc[0]["drops"]), "{queues}");
     // Some stayed in the buffer: dropped by nobody, and lost to the meter.
     let socket = result(&dir, "socket");
     let udp = std::fs::read_to_string(path(&dir, "socket.udp")).expect("the kernel's");
@@ -267,6 +287,13 @@ fn three_streams() -> Result<(), String> {
         .find(|one| one["reason"] == "NETFILTER_DROP" && one["kind"] == "test")
         .expect("by the rule");
     let by_rule = of(ruled["function"].as_str().expect("a name"));
+    // The rule has no counter, and the other one counted another test's frames: neither is blamed as sure.
+    let rules = ruled["rules"].as_array().expect("rules");
+    let texts: Vec<&str> = rules.iter().map(|rule| rule["text"].as_str().expect("its words")).collect();
+    assert_eq!(texts, ["udp dport 2002 counter drop", "udp dport 2001 drop"], "{ruled}");
+    assert!(rules.iter().all(|rule| rule["certain"] == false), "{ruled}");
+    assert_eq!((&rules[0]["counted"], rules[1].get("counted")), (&500.into(), None), "{ruled}");
+    assert_eq!(ruled["rules_uncertain"], "1 rule without a counter that can be compared", "{ruled}");
     let old =
         drops.iter().filter(|one| one["kind"] == "other_test").map(|one| number(&one["frames"])).sum::<u64>();
     assert!(lost(0) == 0 && lost(1) > 0 && lost(2) > 0, "{streams:?}");
@@ -381,6 +408,73 @@ fn examples_of_what_was_dropped_are_a_capture_with_the_reason_as_a_comment() {
         assert!(tshark_field(&file, "udp.dstport").iter().all(|one| one == port));
     }
     net.run("netdyno drops --capture some.pcap --duration 10ms").refused(&["--capture some.pcap", ".pcapng"]);
+}
+
+/// Fails at each frame.
+const ABORTS: &str = "struct xdp_md; __attribute__((section(\"xdp\"), used)) int aborts(struct xdp_md *ctx) { return 0; }\n\
+                      char _license[] __attribute__((section(\"license\"), used)) = \"GPL\";\n";
+
+#[test]
+fn frames_that_xdp_aborts_are_counted_once_and_signed_ones_by_themselves() {
+    let net = Net::new();
+    let (source, object, script) = (net.file("aborts.c"), net.file("aborts.o"), net.file("send.sh"));
+    std::fs::write(&source, ABORTS).expect("a program");
+    net.run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
+    net.run_there(format!("ip link set dev rx0 xdp obj {object} sec xdp")).ok();
+    let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
+    let send = "send 'ether(dst=02:00:00:00:00:02)/ipv4/udp' --on tx0 --engine packet --rate 20kpps --quiet";
+    // A busy machine may keep it from its rate.
+    let done = "|| test $? -eq 1";
+    let both = format!(
+        "set -e\n{netdyno} {send} --count 200 {done}\n{netdyno} {send} --count 50 --no-sign {done}\n"
+    );
+    std::fs::write(&script, both).expect("a script");
+    let by_the_driver = || {
+        let told = net.run_there("ethtool -S rx0").ok().stdout;
+        let drops = told.lines().filter(|line| line.contains("xdp_drops:"));
+        drops
+            .map(|line| line.rsplit(' ').next().expect("a number").parse::<u64>().expect("a number"))
+            .sum::<u64>()
+    };
+    all_seen(|| {
+        for (filter, frames) in [("signed and reason XDP_ABORTED", 200), ("reason XDP_ABORTED", 250)] {
+            let before = by_the_driver();
+            let mut looking = net.command("netdyno drops --on rx0 --json");
+            looking.args(["--filter", filter, "--", "sh", &script]);
+            let json = start(looking).wait().ok().json();
+            assert_eq!(by_the_driver() - before, 250, "{json}");
+            let drops = json["drops"].as_array().expect("drops");
+            assert!(drops.iter().all(|one| one["function"] == "xdp_exception"), "{json}");
+            let signed = drops.iter().filter(|one| one["kind"] == "test");
+            let streams = signed.flat_map(|one| one["streams"].as_array().cloned().unwrap_or_default());
+            let of_streams = streams.map(|stream| number(&stream["frames"])).sum::<u64>();
+            assert!(of_streams <= 200 && number(&json["frames"]) <= frames, "{json}");
+            if (of_streams, number(&json["frames"])) != (200, frames) {
+                return Err(json.to_string());
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_search_that_cannot_trace_says_so() {
+    let dir = folder();
+    let script = path(&dir, "blind.sh");
+    let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
+    // In a mount namespace of its own this kernel does not describe itself.
+    let blind = format!(
+        "set -e\nmount --bind /dev/null /sys/kernel/btf/vmlinux\nexec {netdyno} search throughput --lab --size 128 --max 2kpps \
+         --min 1kpps --precision 50% --trial-duration 100ms --trace-drops --quiet --json\n"
+    );
+    std::fs::write(&script, blind).expect("a script");
+    let ran = run(format!("unshare --mount sh {script}"));
+    let report: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    let notes = report["notes"].as_array().expect("notes");
+    let said =
+        notes.iter().find(|note| note["code"] == "drops-not-traced").unwrap_or_else(|| panic!("{report}"));
+    assert!(said["text"].as_str().expect("words").contains("does not describe itself"), "{said}");
 }
 
 #[test]

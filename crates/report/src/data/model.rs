@@ -23,7 +23,9 @@ pub use crate::data::sections::cloning::{
 pub use crate::data::sections::collection::{Collection, Exported, Exporter, Written};
 pub use crate::data::sections::conversations::Conversation;
 pub use crate::data::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
-pub use crate::data::sections::drops::{Dropped, DroppedKind, DroppedOfStream, DropsTraced};
+pub use crate::data::sections::drops::{
+    DropBacklog, DropQueue, DropRule, Dropped, DroppedKind, DroppedOfStream, DropsTraced,
+};
 pub use crate::data::sections::endpoint::{
     Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointMemory, EndpointStream, Opening,
     Repeated, Served, Transactions, UnderLoad,

@@ -15,6 +15,13 @@ pub fn render(of: &Drops) -> String {
     }
     let mut text = format!("The kernel dropped {} in {over}.\n\n", counted(of.frames, "frame"));
     text += &table(&of.drops, ROWS);
+    let witnesses = witnesses(of.drops.iter().take(ROWS));
+    if !witnesses.is_empty() {
+        text += "\nWho counted them\n";
+        for line in witnesses {
+            text += &format!("  {line}\n");
+        }
+    }
     let meanings = meanings(of.drops.iter());
     if !meanings.is_empty() {
         text += "\nWhat it means\n";
@@ -74,6 +81,21 @@ pub(crate) fn meanings<'d>(drops: impl Iterator<Item = &'d Dropped>) -> Vec<Stri
     for one in drops {
         if let Some(meaning) = meaning(&one.function, &one.reason) {
             let line = format!("{}: {meaning}", printable(&one.cause()));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+/// What rules, queueing disciplines and CPUs counted of them, with function, reason and interface in front.
+pub(crate) fn witnesses<'d>(drops: impl Iterator<Item = &'d Dropped>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for one in drops {
+        let at = at(one).map(|at| format!(" at {at}")).unwrap_or_default();
+        for said in one.witnesses() {
+            let line = format!("{}{at}: {}", printable(&one.cause()), printable(&said));
             if !lines.contains(&line) {
                 lines.push(line);
             }

@@ -26,9 +26,12 @@ pub(super) fn of(result: &Achieved, lost: u64, counter: Option<&Cause>) -> Optio
     let most = result.drops.iter().filter(is_lost).max_by_key(|one| one.frames)?;
     let share = (most.frames as f64 / lost.max(1) as f64).min(1.0);
     let at = most.interface.as_deref().map(|name| format!(" at {}", printable(name))).unwrap_or_default();
-    let why = meaning(&most.function, &most.reason).map(|why| format!("; {why}")).unwrap_or_default();
+    // Who counted them says more than what can be the matter.
+    let why = meaning(&most.function, &most.reason).filter(|_| most.rules.is_empty());
+    let said: Vec<String> = why.map(str::to_owned).into_iter().chain(most.witnesses()).collect();
+    let said: String = said.iter().map(|said| format!("; {}", printable(said))).collect();
     let said = format!(
-        "this kernel dropped {} of them ({} of the loss){at} in {}{why}",
+        "this kernel dropped {} of them ({} of the loss){at} in {}{said}",
         units::count(most.frames),
         units::percent(share),
         printable(&most.cause())
@@ -39,7 +42,7 @@ pub(super) fn of(result: &Achieved, lost: u64, counter: Option<&Cause>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::model::{DropsTraced, HostCounter};
+    use crate::data::model::{DropRule, DropsTraced, HostCounter};
 
     fn dropped(reason: &str, frames: u64, measured: bool) -> Dropped {
         Dropped {
@@ -72,6 +75,29 @@ mod tests {
             found.said.contains("90 of them (90.0 % of the loss) in nf_hook_slow, NETFILTER_DROP; a rule"),
             "{}",
             found.said
+        );
+        let mut by_a_rule = result(95);
+        let rule = DropRule {
+            family: "inet".to_owned(),
+            table: "f".to_owned(),
+            chain: "c".to_owned(),
+            handle: Some(4),
+            text: Some("udp dport 1 counter drop".to_owned()),
+            counted: Some(90),
+            certain: true,
+        };
+        by_a_rule.drops[1].rules = vec![rule];
+        let said = of(&by_a_rule, 100, None).expect("evidence").said;
+        let wanted =
+            "NETFILTER_DROP; by the rule `udp dport 1 counter drop` (inet f, chain c, handle 4), counted 90";
+        assert!(said.ends_with(wanted), "{said}");
+        by_a_rule.drops[1].rules[0].counted = None;
+        by_a_rule.drops[1].rules_uncertain = Some("1 rule without a counter".to_owned());
+        let said = of(&by_a_rule, 100, None).expect("evidence").said;
+        assert!(
+            said.contains("; possibly by the rule `udp")
+                && said.ends_with("cannot tell: 1 rule without a counter"),
+            "{said}"
         );
         assert!(of(&result(95), 100_000, None).is_none(), "a few explain a few");
         assert!(of(&result(95), 94, None).is_none(), "more than was lost explains nothing");

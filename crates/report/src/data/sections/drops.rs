@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{is_false, is_zero};
+use crate::data::units;
 
 /// Whose frames were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +62,65 @@ pub struct Dropped {
     /// Which of the test's frames, by stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<DroppedOfStream>,
+    /// Where netfilter dropped them: the rules that did, or can have. All of them are possible; which are certain, they say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<DropRule>,
+    /// Why it is not certain which rule it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_uncertain: Option<String>,
+    /// Where traffic control dropped them: the queueing disciplines at that interface that counted drops meanwhile, frames of others
+    /// included. One with classes counts what is dropped within it, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<DropQueue>,
+    /// Where a CPU's backlog was full: the CPUs that counted drops meanwhile, frames of others included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backlogs: Vec<DropBacklog>,
+}
+
+/// A rule of nftables, or the policy of a chain, that dropped frames or can have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DropRule {
+    /// `ip`, `ip6`, `inet`, `arp`, `bridge`, `netdev`.
+    pub family: String,
+    /// Its table.
+    pub table: String,
+    /// Its chain.
+    pub chain: String,
+    /// Its handle, as `nft --handle list ruleset` shows it. Left out of a chain's policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<u64>,
+    /// Its words. Left out where nft is not installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// By so many packets its own counter rose during the run. Left out of one without a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
+    /// It dropped frames of this cause: nothing else can have dropped all of them.
+    pub certain: bool,
+}
+
+/// What a queueing discipline dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DropQueue {
+    /// `tbf`, `fq_codel`; `clsact` and `ingress`, where filters drop.
+    pub kind: String,
+    /// Its handle: `8001:`.
+    pub handle: String,
+    /// `root`, or the class that it is in: `1:10`.
+    pub parent: String,
+    /// By so much its counter of drops rose during the run.
+    pub dropped: u64,
+}
+
+/// What a CPU's backlog dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DropBacklog {
+    /// Its number.
+    pub cpu: u32,
+    /// By so much its counter of drops rose during the run (/proc/net/softnet_stat).
+    pub dropped: u64,
+    /// So often its time or budget was over meanwhile while frames were left (`time_squeeze` there).
+    pub time_squeeze: u64,
 }
 
 /// Frames of one stream.
@@ -141,6 +201,26 @@ impl Dropped {
     }
 }
 
+impl DropRule {
+    /// "`udp dport 53 counter drop` (inet f, chain c, handle 4), +12".
+    pub fn said(&self) -> String {
+        let DropRule { family, table, chain, handle, text, counted, .. } = self;
+        let place = match handle {
+            Some(handle) => format!("{family} {table}, chain {chain}, handle {handle}"),
+            None => format!("{family} {table}, chain {chain}"),
+        };
+        let words = match (text, handle) {
+            (Some(text), _) => format!("`{text}` ({place})"),
+            (None, Some(_)) => place,
+            (None, None) => format!("policy drop ({place})"),
+        };
+        match counted {
+            Some(counted) => format!("{words}, counted {}", units::count(*counted)),
+            None => format!("{words}, without a counter"),
+        }
+    }
+}
+
 impl Drops {
     /// JSON, indented.
     ///
@@ -148,6 +228,39 @@ impl Drops {
     /// None that is known: what it consists of can be written.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+impl Dropped {
+    /// Who else counted these drops, one sentence each: rules, queueing disciplines, CPUs.
+    pub fn witnesses(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let rules: Vec<String> = self.rules.iter().map(DropRule::said).collect();
+        let rules = rules.join("; ");
+        match (&self.rules[..], self.rules_uncertain.as_deref()) {
+            ([], None) => {}
+            ([], Some(why)) => said.push(format!("by which rule cannot be told: {why}")),
+            ([_], None) => said.push(format!("by the rule {rules}")),
+            (_, None) => said.push(format!("by these rules: {rules}")),
+            ([_], Some(why)) => said.push(format!("possibly by the rule {rules}; cannot tell: {why}")),
+            (_, Some(why)) => {
+                said.push(format!("possibly by one of these rules: {rules}; cannot tell: {why}"))
+            }
+        }
+        for DropQueue { kind, handle, parent, dropped } in &self.queues {
+            said.push(format!(
+                "the queueing discipline {kind} {handle} ({parent}) counted {}",
+                units::count(*dropped)
+            ));
+        }
+        for DropBacklog { cpu, dropped, time_squeeze } in &self.backlogs {
+            said.push(format!(
+                "the backlog of CPU {cpu} counted {}; its time or budget was over {} meanwhile",
+                units::count(*dropped),
+                units::counted(*time_squeeze, "time")
+            ));
+        }
+        said
     }
 }
 

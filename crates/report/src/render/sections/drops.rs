@@ -4,7 +4,7 @@ use super::{Line, Section};
 use crate::data::model::Report;
 use crate::data::sections::drops::{Dropped, DroppedKind, DropsTraced};
 use crate::data::units::{self, printable};
-use crate::render::drops::{meanings, table};
+use crate::render::drops::{meanings, table, witnesses};
 use crate::render::html::grid::Grid;
 use crate::render::text::Options;
 
@@ -23,10 +23,14 @@ impl Section for OfDrops {
 
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
         let drops = &report.result.drops;
+        let witnesses = witnesses(drops.iter().take(ROWS));
         if drops.is_empty() || !options.verbose && tests(drops).count() < 2 {
             return Vec::new();
         }
         let mut text = format!("Dropped by this kernel\n{}", table(drops, ROWS));
+        for line in witnesses {
+            text += &format!("  {line}\n");
+        }
         for line in meanings(tests(drops)) {
             text += &format!("  {line}\n");
         }
@@ -34,7 +38,17 @@ impl Section for OfDrops {
     }
 
     fn cards(&self, report: &Report) -> String {
-        let header = ["function", "reason", "at", "frames", "streams", "first", "last", "sequence numbers"];
+        let header = [
+            "function",
+            "reason",
+            "at",
+            "frames",
+            "streams",
+            "first",
+            "last",
+            "sequence numbers",
+            "counted by",
+        ];
         let mut grid = Grid::new(header);
         for one in tests(&report.result.drops) {
             let streams: Vec<String> = one.streams.iter().take(8).map(|s| s.stream.to_string()).collect();
@@ -54,6 +68,7 @@ impl Section for OfDrops {
                     units::time(one.first_ns),
                     units::time(one.last_ns),
                     numbers.unwrap_or_default(),
+                    one.witnesses().join("; "),
                 ],
             );
         }
