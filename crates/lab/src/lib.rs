@@ -353,7 +353,8 @@ pub enum LabError {
     /// A namespace that is named cannot be opened.
     #[error(
         "cannot open the network namespace '{name}' ({}): {source}. `ip netns list` lists those that have a name; \
-         'receiver' and 'sender' exist inside `netdyno lab`", path.display()
+         'receiver' and 'sender' exist inside `netdyno lab`, and another machine's interfaces are named so once its agent is \
+         (docs/many-machines.md)", path.display()
     )]
     Open {
         /// As it was named.
@@ -370,7 +371,9 @@ pub enum LabError {
         path: PathBuf,
     },
     /// What should name an interface does not.
-    #[error("'{spec}' names no interface: write IFACE, or IFACE@NAMESPACE")]
+    #[error(
+        "'{spec}' names no interface: write IFACE, IFACE@NAMESPACE, or IFACE@AGENT (docs/many-machines.md)"
+    )]
     Spec {
         /// As it was written.
         spec: String,

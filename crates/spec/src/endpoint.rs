@@ -155,7 +155,14 @@ impl Quantity for EndpointRate {
         if let Some(rate) = count(["cps", "connections/s"]) {
             return Ok(EndpointRate::Connections(rate));
         }
-        let bad = || format!("`{text}` is no load: write 20ktps, 500M or 500mbps, 100kpps or 10kcps");
+        let bare = text.parse::<u64>().is_ok();
+        let bad = || match bare {
+            true => format!(
+                "`{text}` has no unit: write {text}cps for new connections a second, {text}tps for transactions, {text}mbps or \
+                 {text}pps"
+            ),
+            false => format!("`{text}` is no load: write 20ktps, 500M or 500mbps, 100kpps or 10kcps"),
+        };
         match text.parse::<Rate>() {
             Ok(Rate::Bits { bits_per_second, layer1: false }) => Ok(EndpointRate::Bits(bits_per_second)),
             Ok(Rate::Frames(rate)) if rate.numerator.is_multiple_of(rate.denominator) => {

@@ -263,7 +263,12 @@ impl Quantity for Ratio {
     const EXAMPLES: &'static [&'static str] = &["0.5%", "1/200"];
 
     fn read(text: &str) -> Result<Ratio, String> {
-        let bad = || format!("`{text}` is not a share: write 0.5%");
+        let number_of = |text: &str| text.trim().parse::<f64>().ok();
+        let bare = number_of(text).filter(|value| (0.0..=100.0).contains(value));
+        let bad = || match bare {
+            Some(_) => format!("`{text}` is not a share: write {}%", text.trim()),
+            None => format!("`{text}` is not a share: write 0.5%"),
+        };
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
         let value = match (text.strip_suffix('%'), text.split_once('/')) {
             (Some(percent), _) => number(percent).map(|percent| percent / 100.0),

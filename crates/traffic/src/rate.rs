@@ -72,7 +72,7 @@ pub enum BadQuantity {
     #[error("`{0}` is more than the link carries: give at most 100%, or `top` for as fast as it goes")]
     OverFull(String),
     /// Not a duration.
-    #[error("`{0}` is not a duration: write 5s, 200ms, 1m30s or 2h")]
+    #[error("`{0}` is not a duration: write {written}", written = durations(.0))]
     Duration(String),
     /// Not a speed.
     #[error("`{0}` is not a speed: write 2x for twice as fast as captured, 0.5x for half as fast")]
@@ -80,6 +80,16 @@ pub enum BadQuantity {
     /// Not a count.
     #[error("`{0}` is not a count: write a whole number above zero, such as 1000, 10k or 2.5M")]
     Count(String),
+}
+
+/// How durations are written; a number without a unit with one first.
+fn durations(text: &str) -> String {
+    let bare = !text.is_empty() && text.len() < 10 && text.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+    if bare && text != "5" {
+        format!("{text}s, or 200ms, 1m30s, 2h")
+    } else {
+        "5s, 200ms, 1m30s or 2h".to_owned()
+    }
 }
 
 /// Splits `text` into a decimal number and what follows; `None` when it does not start with one or is too long.

@@ -62,11 +62,11 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 10, lines: vec![title(now, manner, width)] },
         Section { weight: 9, lines: rates(view, now, manner, width) },
         Section { weight: 8, lines: trials::progress(now, manner) },
-        Section { weight: 8, lines: surroundings::connections(now, manner) },
-        Section { weight: 8, lines: surroundings::flows(now, manner) },
-        Section { weight: 8, lines: surroundings::collected(now, manner) },
-        Section { weight: 8, lines: surroundings::cloned(now, manner) },
-        Section { weight: 8, lines: surroundings::endpoint(view, now, manner) },
+        Section { weight: 8, lines: whole(surroundings::connections(now, manner), manner, width) },
+        Section { weight: 8, lines: whole(surroundings::flows(now, manner), manner, width) },
+        Section { weight: 8, lines: whole(surroundings::collected(now, manner), manner, width) },
+        Section { weight: 8, lines: whole(surroundings::cloned(now, manner), manner, width) },
+        Section { weight: 8, lines: whole(surroundings::endpoint(view, now, manner), manner, width) },
         Section { weight: 5, lines: surroundings::passages(view, now, manner) },
         Section { weight: 6, lines: times(view, now, manner, width) },
         Section { weight: bars, lines: history(view, now, manner, width) },
@@ -132,6 +132,22 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     lines.into_iter().map(|line| within(line, manner, width)).collect()
 }
 
+/// Lines of a label and a text, which go on in further lines where the terminal is narrower: no figure of them is cut off.
+fn whole(lines: Vec<Line<'static>>, manner: Manner, width: usize) -> Vec<Line<'static>> {
+    let fold = |line: Line<'static>| match &line.spans[..] {
+        [name, text] if LABEL + text.content.chars().count() > width => {
+            let style = text.style;
+            let texts = report::text::fold(&text.content, 0, width.saturating_sub(LABEL));
+            let texts: Vec<String> = texts.lines().map(str::to_owned).collect();
+            let names = std::iter::once(name.clone()).chain(std::iter::repeat(label("", manner)));
+            let parts = names.zip(texts);
+            parts.map(|(name, text)| Line::from(vec![name, Span::styled(text, style)])).collect()
+        }
+        _ => vec![line],
+    };
+    lines.into_iter().flat_map(fold).collect()
+}
+
 /// A line that says where it is cut, between words, if it is wider than the terminal.
 fn within(line: Line<'static>, manner: Manner, width: usize) -> Line<'static> {
     let columns = |span: &Span| span.content.chars().count();
@@ -195,6 +211,8 @@ fn title(now: &Snapshot, manner: Manner, width: usize) -> Line<'static> {
     let title = &now.title;
     let way = match (&title.tx, &title.rx) {
         (Some(tx), Some(rx)) if tx == rx => format!("{tx} and back"),
+        // What is received comes first: it is what is sent on.
+        (Some(tx), Some(rx)) if title.command == "clone" => format!("{rx} > {tx}"),
         (Some(tx), Some(rx)) => format!("{tx} > {rx}"),
         (Some(one), None) | (None, Some(one)) => one.clone(),
         (None, None) => String::new(),
@@ -224,8 +242,10 @@ fn label(text: &str, manner: Manner) -> Span<'static> {
 }
 
 fn rates(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
-    if now.endpoint.is_some() {
-        // Its sockets count bytes and transactions, no frames.
+    // Its sockets count bytes and transactions, no frames; nor do those of a collector and of a clone.
+    if now.endpoint.is_some()
+        || [now.intended, now.lost].iter().all(Option::is_none) && now.tx.or(now.rx).is_none()
+    {
         return Vec::new();
     }
     let row = |texts: [String; 5]| {
@@ -412,7 +432,11 @@ fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usiz
         age @ 150_000_000.. => format!("stream {:.1}s ago", age as f64 / 1e9),
         _ => "stream".to_owned(),
     };
-    let head = row(&head, ["received", "now", "lost", "lost", "mean", "max"].map(str::to_owned));
+    // Of a capture's frames, and of others' at a meter, some have no room for a signature or no signature: they are of no stream, and
+    // the totals above have them.
+    let received =
+        if matches!(now.title.command.as_str(), "replay" | "measure") { "signed" } else { "received" };
+    let head = row(&head, [received, "now", "lost", "lost", "mean", "max"].map(str::to_owned));
     let mut lines = vec![Line::styled(head, manner.label())];
     for (stream, rate) in all.iter().skip(first).take(rows) {
         let name = name_of(stream, name_room);

@@ -209,7 +209,17 @@ fn begins(name: &str, words: &str) -> bool {
 /// The keys that are most like this one, as a sentence's end; all of them where none is.
 fn near<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.collect();
-    let like = alike(key, known.iter().copied());
+    let meant: &[&str] = match key.to_ascii_lowercase().as_str() {
+        "rate" | "pps" | "speed" => &["rx_frames_per_second", "tx_frames_per_second", "throughput"],
+        "bps" | "mbps" | "bandwidth" | "bitrate" | "goodput" => {
+            &["rx_bits_per_second", "tx_bits_per_second", "endpoint_throughput"]
+        }
+        "cps" => &["sessions_opened_per_second"],
+        "tps" => &["endpoint_transactions_per_second"],
+        _ => &[],
+    };
+    let meant: Vec<&str> = meant.iter().copied().filter(|key| known.contains(key)).collect();
+    let like = if meant.is_empty() { alike(key, known.iter().copied()) } else { meant };
     if like.is_empty() {
         format!("there are {}", known.join(", "))
     } else {

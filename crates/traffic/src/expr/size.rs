@@ -97,6 +97,9 @@ impl FromStr for Size {
             let sizes: Option<Vec<u32>> = letters.collect();
             return sizes.map(Size::List).ok_or_else(|| match nearest(&lower, ["imix"].into_iter()) {
                 Some(_) => bad("a letter has no size (did you mean `imix`?)"),
+                None if ["all", "standard", "rfc"].contains(&lower.as_str()) => {
+                    bad("a letter has no size (the seven of RFC 2544, one after the other, are `rfc2544` of trials and searches)")
+                }
                 None => bad("a letter has no size"),
             });
         }

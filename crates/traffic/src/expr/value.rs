@@ -120,7 +120,20 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
                     Some(name) => modifiers.take(name, &inner.value)?,
                     None if body.is_none() => body = Some(&inner.value),
                     None => {
-                        let message = "expected one range, prefix or list, then step= or every=";
+                        let (from, to) = (body.and_then(plain), plain(&inner.value));
+                        let hint = match from.zip(to) {
+                            Some((from, to)) => {
+                                format!(
+                                    "; did you mean `{}({}..{})`?",
+                                    name.text,
+                                    short(from.text),
+                                    short(to.text)
+                                )
+                            }
+                            None => String::new(),
+                        };
+                        let message =
+                            format!("expected one range, prefix or list, then step= or every={hint}");
                         return Err(Fault::at(inner.value.span(), message));
                     }
                 }
@@ -369,8 +382,21 @@ fn announced(field: &Field, text: &str) -> Option<u128> {
     }
 }
 
+/// A range or a random value in the spelling of other tools, as it is written here.
+fn otherwise(text: &str) -> Option<String> {
+    if ["random", "rand", "rnd"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Some("random()".to_owned());
+    }
+    let (from, to) = text.split_once('-')?;
+    let is_end = |end: &str| number(end).is_some() && !end.is_empty() || end.parse::<Ipv4Addr>().is_ok();
+    (is_end(from) && is_end(to)).then(|| format!("{from}..{to}"))
+}
+
 /// What was meant by a word that the field does not take, as [`did_you_mean`] says it.
 fn meant(field: &Field, text: &str) -> String {
+    if let Some(written) = otherwise(text) {
+        return format!("; did you mean `{written}`? ");
+    }
     let named = field.names.iter().map(|(name, _)| *name);
     let Kind::Flags(names) = field.kind else {
         // As in `announced`.

@@ -2,7 +2,7 @@
 
 use super::{LABEL, Manner, View, label, room};
 use ratatui::text::{Line, Span};
-use report::units::{count, frame_rate, percent, printable};
+use report::units::{count, counted, frame_rate, percent, printable};
 use snapshot::{Core, Queue, Snapshot};
 
 /// Cells side by side, in at most so many lines; where not all have room, the last one says how many have not.
@@ -170,13 +170,13 @@ pub fn passages(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static
 pub fn collected(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(c) = now.collected else { return Vec::new() };
     let text = format!(
-        "{} of {} exporters in {} messages; missing {} and {} messages; {} messages lost here",
+        "{} of {} in {}; {} and {} missing; {} lost here",
         count(c.records),
-        count(c.exporters),
-        count(c.messages),
-        count(c.missing_records),
-        count(c.missing_messages),
-        count(c.dropped_messages)
+        counted(c.exporters, "exporter"),
+        counted(c.messages, "message"),
+        counted(c.missing_records, "record"),
+        counted(c.missing_messages, "message"),
+        counted(c.dropped_messages, "message")
     );
     vec![Line::from(vec![label("records", manner), text.into()])]
 }

@@ -367,11 +367,9 @@ fn a_probe_and_a_collector_say_what_became_of_records() {
         probe.contains("7 under way; 1,234 records ended, 1,200 sent, 34 not sent; 5 frames not metered")
     );
     let collector = line(&lines, "records");
-    assert!(
-        collector.contains(
-            "9,000 of 2 exporters in 300 messages; missing 31 and 0 messages; 4 messages lost here"
-        )
-    );
+    assert!(collector.contains(
+        "9,000 of 2 exporters in 300 messages; 31 records and 0 messages missing; 4 messages lost"
+    ));
     // Bars of the last minute, and the table of streams behind them.
     let history = lines.iter().filter(|line| line.contains(" <")).count();
     assert!(history >= 2, "{lines:#?}");
