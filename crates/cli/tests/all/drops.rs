@@ -426,7 +426,7 @@ fn frames_that_xdp_aborts_are_counted_once_and_signed_ones_by_themselves() {
     // A busy machine may keep it from its rate.
     let done = "|| test $? -eq 1";
     let both = format!(
-        "set -e\n{netdyno} {send} --count 200 {done}\n{netdyno} {send} --count 50 --no-sign {done}\n"
+        "set -e\n{netdyno} {send} --sign --count 200 {done}\n{netdyno} {send} --count 50 --no-sign {done}\n"
     );
     std::fs::write(&script, both).expect("a script");
     let by_the_driver = || {
