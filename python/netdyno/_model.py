@@ -44,6 +44,9 @@ __all__ = [
     "Departures",
     "Difference",
     "Distribution",
+    "DropBacklog",
+    "DropQueue",
+    "DropRule",
     "Dropped",
     "DroppedOfStream",
     "DropsTraced",
@@ -987,6 +990,9 @@ class Collection(Record):
     """Bytes of the messages."""
     messages: int
     """Messages that were received."""
+    miscounted_messages: int | None
+    """Messages whose counts or lengths disagree with what was read in them: the header of NetFlow v9 counts other records, a
+    datagram of sFlow has more samples or records than it counts, or a set ends with more than padding."""
     missing_messages: int
     """Messages that did not arrive, by the exporters' sequence numbers (NetFlow v9, sFlow)."""
     missing_records: int
@@ -1047,6 +1053,7 @@ class Collection(Record):
         "malformed_messages": ("", None),
         "message_bytes": ("", None),
         "messages": ("", None),
+        "miscounted_messages": ("", None),
         "missing_messages": ("", None),
         "missing_records": ("", None),
         "missing_samples": ("", None),
@@ -1419,9 +1426,77 @@ class Distribution(Percentiles):
     }
 
 
+class DropBacklog(Record):
+    """What a CPU's backlog dropped."""
+
+    cpu: int
+    """Its number."""
+    dropped: int
+    """By so much its counter of drops rose during the run (/proc/net/softnet_stat)."""
+    time_squeeze: int
+    """So often its time or budget was over meanwhile while frames were left (`time_squeeze` there)."""
+
+    _MEMBERS = {
+        "cpu": ("", None),
+        "dropped": ("", None),
+        "time_squeeze": ("", None),
+    }
+
+
+class DropQueue(Record):
+    """What a queueing discipline dropped."""
+
+    dropped: int
+    """By so much its counter of drops rose during the run."""
+    handle: str
+    """Its handle: `8001:`."""
+    kind: str
+    """`tbf`, `fq_codel`; `clsact` and `ingress`, where filters drop."""
+    parent: str
+    """`root`, or the class that it is in: `1:10`."""
+
+    _MEMBERS = {
+        "dropped": ("", None),
+        "handle": ("", None),
+        "kind": ("", None),
+        "parent": ("", None),
+    }
+
+
+class DropRule(Record):
+    """A rule of nftables, or the policy of a chain, that dropped frames or can have."""
+
+    certain: bool
+    """It dropped frames of this cause: nothing else can have dropped all of them."""
+    chain: str
+    """Its chain."""
+    counted: int | None
+    """By so many packets its own counter rose during the run. Left out of one without a counter."""
+    family: str
+    """`ip`, `ip6`, `inet`, `arp`, `bridge`, `netdev`."""
+    handle: int | None
+    """Its handle, as `nft --handle list ruleset` shows it. Left out of a chain's policy."""
+    table: str
+    """Its table."""
+    text: str | None
+    """Its words. Left out where nft is not installed."""
+
+    _MEMBERS = {
+        "certain": ("", None),
+        "chain": ("", None),
+        "counted": ("", None),
+        "family": ("", None),
+        "handle": ("", None),
+        "table": ("", None),
+        "text": ("", None),
+    }
+
+
 class Dropped(Record):
     """Frames that the kernel dropped at one place for one reason."""
 
+    backlogs: Rows[DropBacklog]
+    """Where a CPU's backlog was full: the CPUs that counted drops meanwhile, frames of others included."""
     bytes: int | None
     """Their bytes, as the kernel counts them at that place: perhaps without headers that it had taken off."""
     copies: int | None
@@ -1448,12 +1523,20 @@ class Dropped(Record):
     """The destination port of TCP, UDP or SCTP."""
     protocol: str | None
     """`udp`, `tcp`, `arp`, or a number: 0x88cc of EtherTypes, `ip 89` of IP."""
+    queues: Rows[DropQueue]
+    """Where traffic control dropped them: the queueing disciplines at that interface that counted drops meanwhile, frames of
+    others included. One with classes counts what is dropped within it, too."""
     reason: str
     """Why, in the kernel's own word: `NO_SOCKET`, `NETFILTER_DROP`. `NOT_SPECIFIED` where it gives none."""
+    rules: Rows[DropRule]
+    """Where netfilter dropped them: the rules that did, or can have. All of them are possible; which are certain, they say."""
+    rules_uncertain: str | None
+    """Why it is not certain which rule it was."""
     streams: Rows[DroppedOfStream]
     """Which of the test's frames, by stream."""
 
     _MEMBERS = {
+        "backlogs": ("*DropBacklog", ()),
         "bytes": ("", None),
         "copies": ("", None),
         "first_ns": ("", None),
@@ -1466,7 +1549,10 @@ class Dropped(Record):
         "namespace": ("", None),
         "port": ("", None),
         "protocol": ("", None),
+        "queues": ("*DropQueue", ()),
         "reason": ("", None),
+        "rules": ("*DropRule", ()),
+        "rules_uncertain": ("", None),
         "streams": ("*DroppedOfStream", ()),
     }
 
@@ -1970,6 +2056,9 @@ class Exporter(Record):
     """Bytes of the messages."""
     messages: int
     """Messages that were received."""
+    miscounted_messages: int | None
+    """Messages whose counts or lengths disagree with what was read in them: the header of NetFlow v9 counts other records, a
+    datagram of sFlow has more samples or records than it counts, or a set ends with more than padding."""
     missing_messages: int
     """Messages that did not arrive, by the exporters' sequence numbers (NetFlow v9, sFlow)."""
     missing_records: int
@@ -2014,6 +2103,7 @@ class Exporter(Record):
         "malformed_messages": ("", None),
         "message_bytes": ("", None),
         "messages": ("", None),
+        "miscounted_messages": ("", None),
         "missing_messages": ("", None),
         "missing_records": ("", None),
         "missing_samples": ("", None),
@@ -4845,6 +4935,9 @@ _CLASSES: dict[str, type[Record]] = {
     "Departures": Departures,
     "Difference": Difference,
     "Distribution": Distribution,
+    "DropBacklog": DropBacklog,
+    "DropQueue": DropQueue,
+    "DropRule": DropRule,
     "Dropped": Dropped,
     "DroppedOfStream": DroppedOfStream,
     "DropsTraced": DropsTraced,
