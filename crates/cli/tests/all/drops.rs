@@ -248,7 +248,8 @@ fn three_streams() -> Result<(), String> {
     std::fs::write(path(&dir, "three.yaml"), scenario).expect("a scenario");
     // Of an earlier test: signed with the same stream, and stamped long ago.
     let old = "import socket, sys, time\nhead = bytes.fromhex('02000000010102000000000108004500002e000040004011ae96c6120001\
-               c6130002000107d2001a0000')\ns = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\ns.bind(('tx0', 0))\nfor n in range(500):\n    \
+               c6130002000107d2001a0000')\ns = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\ns.bind(('tx0', 0))\nsent = lambda: int([l for l in open('/proc/net/dev') if 'tx0:' in l][0].split(':')[1].split()[9])\n\
+               while sent() < 200: time.sleep(0.01)\nfor n in range(500):\n    \
                s.send(head + bytes.fromhex('9d1ed7a0000001') + n.to_bytes(5, 'big') + (1).to_bytes(6, 'big'))\n    time.sleep(0.0005)\n";
     std::fs::write(path(&dir, "old.py"), old).expect("a script");
     let folder = dir.path().display();
@@ -258,7 +259,7 @@ fn three_streams() -> Result<(), String> {
             r#"
         $D nft 'add table inet f; add chain inet f c {{ type filter hook forward priority 0; }}; add rule inet f c udp dport 2001 drop; add rule inet f c udp dport 2002 counter drop'
         $D ip route add blackhole 203.0.113.0/24
-        (sleep 0.3; python3 {folder}/old.py) &
+        python3 {folder}/old.py &
         $N send {folder}/three.yaml --on tx0 --measure rx0@receiver --duration 1s --trace-drops --quiet --json > {folder}/three.json || true
         wait
         $D nft list ruleset | grep -q 'packets 500 '
@@ -287,6 +288,20 @@ fn three_streams() -> Result<(), String> {
         .find(|one| one["reason"] == "NETFILTER_DROP" && one["kind"] == "test")
         .expect("by the rule");
     let by_rule = of(ruled["function"].as_str().expect("a name"));
+    let old =
+        drops.iter().filter(|one| one["kind"] == "other_test").map(|one| number(&one["frames"])).sum::<u64>();
+    assert!(lost(0) == 0 && lost(1) > 0 && lost(2) > 0, "{streams:?}");
+    let [(1, named), ..] = by_rule[..] else { panic!("{drops:?}") };
+    let [(2, routed)] = of("ip_error")[..] else { panic!("{drops:?}") };
+    assert!(
+        by_rule.len() == 1 && named <= lost(1) && routed <= lost(2) && old <= 500,
+        "{by_rule:?} {routed} {old} {streams:?}: {drops:?}"
+    );
+    // Of ten thousand some dozen are not seen in most runs on such a machine.
+    let nearly = |seen: u64, of: u64| seen * 100 >= of * 98;
+    if !nearly(named, lost(1)) || !nearly(routed, lost(2)) || !nearly(old, 500) {
+        return Err(format!("{streams:?}: {by_rule:?} {routed} {old}"));
+    }
     // The rule has no counter, and the other one counted another test's frames: neither is blamed as sure.
     let rules = ruled["rules"].as_array().expect("rules");
     let texts: Vec<&str> = rules.iter().map(|rule| rule["text"].as_str().expect("its words")).collect();
@@ -294,21 +309,10 @@ fn three_streams() -> Result<(), String> {
     assert!(rules.iter().all(|rule| rule["certain"] == false), "{ruled}");
     assert_eq!((&rules[0]["counted"], rules[1].get("counted")), (&500.into(), None), "{ruled}");
     assert_eq!(ruled["rules_uncertain"], "1 rule without a counter that can be compared", "{ruled}");
-    let old =
-        drops.iter().filter(|one| one["kind"] == "other_test").map(|one| number(&one["frames"])).sum::<u64>();
-    assert!(lost(0) == 0 && lost(1) > 0 && lost(2) > 0, "{streams:?}");
-    let [(1, named), ..] = by_rule[..] else { panic!("{drops:?}") };
-    let [(2, routed)] = of("ip_error")[..] else { panic!("{drops:?}") };
-    assert!(by_rule.len() == 1 && named <= lost(1) && routed <= lost(2) && old <= 500, "{drops:?}");
-    if (named, routed, old) != (lost(1), lost(2), 500) {
-        return Err(format!("{streams:?}: {by_rule:?} {routed} {old}"));
-    }
     let stream = &ruled["streams"][0];
-    assert_eq!(
-        (number(&stream["first_sequence"]), number(&stream["highest_sequence"])),
-        (0, lost(1) - 1),
-        "{stream}"
-    );
+    let [first, highest] = ["first_sequence", "highest_sequence"].map(|name| number(&stream[name]));
+    let unseen = lost(1) - named;
+    assert!(first <= unseen && highest < lost(1) && highest + 1 + unseen >= lost(1), "{stream}");
     Ok(())
 }
 
@@ -426,7 +430,7 @@ fn frames_that_xdp_aborts_are_counted_once_and_signed_ones_by_themselves() {
     // A busy machine may keep it from its rate.
     let done = "|| test $? -eq 1";
     let both = format!(
-        "set -e\n{netdyno} {send} --sign --count 200 {done}\n{netdyno} {send} --count 50 --no-sign {done}\n"
+        "set -e\n{netdyno} {send} --sign --count 200 >&2 {done}\n{netdyno} {send} --count 50 --no-sign >&2 {done}\n"
     );
     std::fs::write(&script, both).expect("a script");
     let by_the_driver = || {
