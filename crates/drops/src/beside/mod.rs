@@ -157,7 +157,7 @@ fn why_unread(error: &NetlinkError) -> String {
 /// What nft lists. Its words are fixed: names of tables are chosen by whoever made them, and nft takes its arguments for commands.
 fn listed(namespace: &Namespace) -> Option<String> {
     let mut command = namespace.command("nft").ok()?;
-    command.args(["--handle", "--stateless", "--terse", "list", "ruleset"]);
+    command.args(["-a", "-s", "-t", "list", "ruleset"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let mut out = child.stdout.take()?;
