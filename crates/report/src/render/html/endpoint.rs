@@ -68,7 +68,7 @@ pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
         tiles.extend(t.latency_ns.as_ref().map(half));
     }
     if let Some(count) = endpoint.local.retransmits.filter(|_| !endpoint.streams.is_empty()) {
-        tiles.push(("Sent again here", units::counted(count, "segment"), String::new()));
+        tiles.push(("Segments sent again here", units::count(count), String::new()));
     }
     tiles
 }
