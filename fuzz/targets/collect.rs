@@ -23,5 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     let counters = session.counters();
     assert_eq!((counters.messages, counters.bytes), (messages, total));
     // A record of both directions is handed on as two.
-    assert!((counters.records..=counters.records.saturating_mul(2)).contains(&read), "{read} of {counters:?}");
+    assert!(
+        (counters.records..=counters.records.saturating_mul(2)).contains(&read),
+        "{read} of {counters:?}"
+    );
 });
