@@ -434,12 +434,13 @@ impl Tracing {
         if wanted == Trace::No {
             return Tracing::default();
         }
-        let at = |place: &&Place| {
-            let netns = place.run_in(drops::namespace_of_this_thread).ok()?;
-            Some((Only { ifindex: place.interface.index, netns }, place.interface.name.clone()))
+        let meter = |place: &&Place| {
+            let (netns, door) = door_of(place)?;
+            let at = Only { ifindex: place.interface.index, netns };
+            Some(((at, place.interface.name.clone()), (netns, door)))
         };
-        let meters: Vec<(Only, String)> = measured.iter().filter_map(at).collect();
-        let own = sending.iter().chain(measured).filter_map(|place| door_of(place));
+        let (meters, there): (Vec<_>, Vec<_>) = measured.iter().filter_map(meter).unzip();
+        let own = sending.iter().filter_map(|place| door_of(place)).chain(there);
         let doors: Vec<(u32, Door)> = own.chain(with_names()).collect();
         let namespaces = doors.iter().map(|(netns, _)| *netns).collect();
         let tracing = Tracing::between(wanted, clock, meters, doors);

@@ -89,7 +89,7 @@ fn tallied(rule: &[u8], table: &str) -> Option<u64> {
         let expression = Attributes(expression);
         (expression.str(1)? == "counter").then(|| expression.nested(2))
     })?;
-    Some(u64::from_be_bytes(counter.get(2)?.try_into().ok()?))
+    counter.be_u64(2)
 }
 
 /// struct nfgenmsg: family, version, resource.

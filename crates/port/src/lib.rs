@@ -20,6 +20,7 @@ pub mod qdisc;
 pub mod resolve;
 pub mod rx;
 pub mod socket;
+pub mod softnet;
 pub mod timestamps;
 pub mod tun;
 pub mod tx;

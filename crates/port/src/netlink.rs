@@ -187,12 +187,26 @@ impl<'a> Attributes<'a> {
         read_u64(self.get(kind)?, 0)
     }
 
+    /// The value of an attribute of 32 bits in network byte order, as nftables has them.
+    pub fn be_u32(self, kind: u16) -> Option<u32> {
+        Some(u32::from_be_bytes(*self.get(kind)?.first_chunk()?))
+    }
+
+    /// The value of an attribute of 64 bits in network byte order.
+    pub fn be_u64(self, kind: u16) -> Option<u64> {
+        Some(u64::from_be_bytes(*self.get(kind)?.first_chunk()?))
+    }
+
     /// The text of an attribute, up to its NUL.
     pub fn str(self, kind: u16) -> Option<String> {
-        let bytes = self.get(kind)?;
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        self.get(kind).map(text)
     }
+}
+
+/// Text up to its NUL.
+pub fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 impl<'a> Iterator for Attributes<'a> {

@@ -1,18 +1,85 @@
-//! The root queueing discipline of an interface, and what it counted: the numbers of `tc -s qdisc show dev IFACE root`.
+//! Queueing disciplines and what they counted: the numbers of `tc -s qdisc show`.
 //!
-//! It is the only one that counts frames where super-frames (GSO) are sent: what an interface counts of those is one or
+//! The root of an interface is the only one that counts frames where super-frames (GSO) are sent: what an interface counts of those is one or
 //! many, as its driver likes, but a discipline counts each frame that it lets through. Caller: `netdyno bridge`.
 
 use crate::netlink::{Attributes, DUMP, Message, NetlinkError, Socket, read_u32, read_u64};
+use std::collections::BTreeMap;
 
 /// `struct tcmsg`: family, padding, interface, handle, parent, info.
 const TCMSG: usize = 20;
 const ROOT: u32 = 0xffff_ffff;
+/// Of `ingress` and `clsact`, which are no queues: filters drop there.
+const INGRESS: u32 = 0xffff_fff1;
 const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
+
+/// A queueing discipline, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Discipline {
+    /// Its interface's number.
+    pub index: u32,
+    /// `tbf`, `fq_codel`, `noqueue`, ...
+    pub kind: String,
+    handle: u32,
+    parent: u32,
+}
+
+impl Discipline {
+    fn parse(message: &[u8]) -> Option<Discipline> {
+        let [index, handle, parent] = [4, 8, 12].map(|at| read_u32(message, at));
+        let kind = Attributes::after(message, TCMSG).str(TCA_KIND)?;
+        Some(Discipline { index: index?, kind, handle: handle?, parent: parent? })
+    }
+
+    /// `8001:`, as tc has it.
+    pub fn handle(&self) -> String {
+        format!("{:x}:", self.handle >> 16)
+    }
+
+    /// `root`, or the class that it is in: `1:10`.
+    pub fn parent(&self) -> String {
+        match self.parent {
+            ROOT => "root".to_owned(),
+            INGRESS => "ingress".to_owned(),
+            class => format!("{:x}:{:x}", class >> 16, class & 0xffff),
+        }
+    }
+}
+
+/// By how much a counter of 32 bits rose, over a wrap if need be; `None`: it went back, because what counts was made anew, under the same handle
+/// perhaps.
+pub fn rise(now: u32, earlier: u32) -> Option<u32> {
+    let rise = now.wrapping_sub(earlier);
+    (rise <= u32::MAX / 2).then_some(rise)
+}
+
+/// What all disciplines have dropped, modulo 2^32, by a socket that was opened in their network namespace.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn dropped(socket: &mut Socket) -> Result<BTreeMap<Discipline, u32>, NetlinkError> {
+    let dropped = |message: &Vec<u8>| {
+        let queue = Attributes::after(message, TCMSG).nested(TCA_STATS2).get(TCA_STATS_QUEUE)?;
+        Some((Discipline::parse(message)?, drops(queue)?))
+    };
+    Ok(dump(socket, 0)?.iter().filter_map(dropped).collect())
+}
+
+/// The disciplines of an interface; of all, if its number is 0.
+fn dump(socket: &mut Socket, index: u32) -> Result<Vec<Vec<u8>>, NetlinkError> {
+    let mut ask = [0; TCMSG];
+    ask[4..8].copy_from_slice(&index.to_ne_bytes());
+    socket.request(Message::new(libc::RTM_GETQDISC, DUMP).fixed(&ask))
+}
+
+/// Of `struct gnet_stats_queue`: qlen, backlog, drops, requeues, overlimits.
+fn drops(queue: &[u8]) -> Option<u32> {
+    read_u32(queue, 8)
+}
 
 /// What it has counted, which begins anew when it is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +109,9 @@ impl Counted {
         let frames = match self.frames.checked_sub(earlier.frames) {
             Some(rise) => rise,
             // 32 bits that wrapped.
-            None => u64::from((self.frames as u32).wrapping_sub(earlier.frames as u32)),
+            None => u64::from(rise(self.frames as u32, earlier.frames as u32)?),
         };
-        let dropped = self.dropped.wrapping_sub(earlier.dropped);
+        let dropped = rise(self.dropped, earlier.dropped)?;
         Some(Counted { frames, dropped, ..self.clone() })
     }
 }
@@ -70,9 +137,7 @@ impl Reader {
     /// # Errors
     /// That the interface went away, or the kernel does not answer.
     pub fn read(&mut self) -> Result<Option<Counted>, NetlinkError> {
-        let mut ask = [0; TCMSG];
-        ask[4..8].copy_from_slice(&self.index.to_ne_bytes());
-        let all = self.socket.request(Message::new(libc::RTM_GETQDISC, DUMP).fixed(&ask))?;
+        let all = dump(&mut self.socket, self.index)?;
         Ok(all.iter().find_map(|one| parse(one, self.index)).filter(|found| found.kind != "noqueue"))
     }
 }
@@ -82,13 +147,10 @@ impl Reader {
 /// # Errors
 /// That the kernel does not answer.
 pub fn kinds(index: u32) -> Result<String, NetlinkError> {
-    let mut ask = [0; TCMSG];
-    ask[4..8].copy_from_slice(&index.to_ne_bytes());
-    let all = Socket::route()?.request(Message::new(libc::RTM_GETQDISC, DUMP).fixed(&ask))?;
+    let all = dump(&mut Socket::route()?, index)?;
     let of = |message: &Vec<u8>| {
-        let root = read_u32(message, 12)? == ROOT;
-        let kind = Attributes::after(message, TCMSG).str(TCA_KIND)?;
-        (read_u32(message, 4)? == index).then_some((!root, kind))
+        let found = Discipline::parse(message).filter(|found| found.index == index)?;
+        Some((found.parent != ROOT, found.kind))
     };
     let mut kinds: Vec<(bool, String)> = all.iter().filter_map(of).collect();
     kinds.sort_by_key(|(below, _)| *below);
@@ -102,24 +164,20 @@ pub fn kinds(index: u32) -> Result<String, NetlinkError> {
 }
 
 fn parse(message: &[u8], index: u32) -> Option<Counted> {
-    if read_u32(message, 4)? != index || read_u32(message, 12)? != ROOT {
-        return None;
-    }
-    let attributes = Attributes::after(message, TCMSG);
-    let stats = attributes.nested(TCA_STATS2);
+    let root = Discipline::parse(message).filter(|found| (found.index, found.parent) == (index, ROOT))?;
+    let stats = Attributes::after(message, TCMSG).nested(TCA_STATS2);
     let basic = stats.get(TCA_STATS_BASIC)?;
     let queue = stats.get(TCA_STATS_QUEUE)?;
     Some(Counted {
-        kind: attributes.str(TCA_KIND)?,
-        handle: read_u32(message, 8)?,
+        kind: root.kind,
+        handle: root.handle,
         // struct gnet_stats_basic: bytes (64 bits), packets; of more than 32 bits there is another attribute.
         frames: match stats.get(TCA_STATS_PKT64) {
             Some(wide) => read_u64(wide, 0)?,
             None => u64::from(read_u32(basic, 8)?),
         },
-        // struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits.
         waiting: read_u32(queue, 0)?,
-        dropped: read_u32(queue, 8)?,
+        dropped: drops(queue)?,
     })
 }
 
@@ -169,6 +227,9 @@ mod tests {
         assert_eq!(wide.frames, 15);
         let other = Counted { handle: 0x8002_0000, ..counted(5, 0) };
         assert_eq!(other.since(&counted(1, 0)), None);
+        // Deleted and made once more under its handle.
+        assert_eq!(counted(5, 0).since(&counted(100, 0)), None);
+        assert_eq!(counted(500, 1).since(&counted(100, 2)), None);
     }
 
     #[test]

@@ -301,10 +301,8 @@ fn queue_of(name: &str) -> Option<(bool, bool, u32)> {
 fn softnet(text: &str) -> Vec<(&'static str, u64)> {
     const COLUMNS: [(usize, &str); 4] =
         [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (10, "flow_limit_count")];
-    let sum = |column: usize| {
-        let column = |line: &str| u64::from_str_radix(line.split_whitespace().nth(column)?, 16).ok();
-        text.lines().filter_map(column).sum()
-    };
+    let rows: Vec<Vec<Option<u32>>> = crate::softnet::rows(text).map(|(_, columns)| columns).collect();
+    let sum = |column: usize| rows.iter().filter_map(|row| *row.get(column)?).map(u64::from).sum();
     COLUMNS.iter().map(|&(column, name)| (name, sum(column))).collect()
 }
 

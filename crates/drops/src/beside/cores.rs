@@ -20,13 +20,11 @@ pub fn read() -> Cores {
 }
 
 pub(super) fn parse(text: &str) -> Cores {
-    let line = |(line, text): (usize, &str)| {
-        let word = |column: usize| u32::from_str_radix(text.split_whitespace().nth(column)?, 16).ok();
-        // The number stands there since Linux 5.10; before, lines are those of the CPUs that are online.
-        let cpu = word(12).or_else(|| u32::try_from(line).ok())?;
-        Some((cpu, Core { dropped: word(1)?, time_squeeze: word(2)? }))
+    let core = |(cpu, columns): (u32, Vec<Option<u32>>)| {
+        let column = |at: usize| columns.get(at).copied().flatten();
+        Some((cpu, Core { dropped: column(1)?, time_squeeze: column(2)? }))
     };
-    text.lines().enumerate().filter_map(line).collect()
+    port::softnet::rows(text).filter_map(core).collect()
 }
 
 /// Those that dropped anything since.

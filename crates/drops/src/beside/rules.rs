@@ -4,7 +4,7 @@
 //! what the rule dropped; one in front of a condition counts what came to it, which is at least as much. `linux/netfilter/nf_tables.h` has the
 //! numbers; those in messages are in network byte order.
 
-use port::netlink::{Attributes, DUMP, Message, NetlinkError, Socket};
+use port::netlink::{Attributes, DUMP, Message, NetlinkError, Socket, text};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,8 +186,8 @@ impl Ruleset {
         if !at.is_empty() {
             devices.insert((family, table.clone(), name.clone()), at.clone());
         }
-        if attributes.get(4).is_some() && attributes.get(5).and_then(number) == Some(DROP) {
-            let packets = attributes.nested(8).get(2).and_then(long);
+        if attributes.get(4).is_some() && attributes.be_u32(5) == Some(DROP) {
+            let packets = attributes.nested(8).be_u64(2);
             let counter = packets.map(|packets| Counter { packets, exact: true });
             let table_handle = tables.get(&(family, table.clone())).copied().unwrap_or(0);
             let place = Place { family, table, table_handle, chain: name, handle: None };
@@ -251,7 +251,7 @@ fn ends(rule: &[u8], tables: &BTreeMap<(u8, String), u64>) -> Option<(Place, End
     let attributes = Attributes::after(rule, HEADER);
     let (family, table) = (*rule.first()?, attributes.str(1)?);
     let table_handle = tables.get(&(family, table.clone())).copied().unwrap_or(0);
-    let handle = Some(long(attributes.get(3)?)?);
+    let handle = Some(attributes.be_u64(3)?);
     let place = Place { family, table, table_handle, chain: attributes.str(2)?, handle };
     let mut counter: Option<Tally> = None;
     let blur = |counter: &mut Option<Tally>| counter.iter_mut().for_each(Tally::blur);
@@ -260,15 +260,14 @@ fn ends(rule: &[u8], tables: &BTreeMap<(u8, String), u64>) -> Option<(Place, End
         let (name, data) = (expression.str(1)?, expression.nested(2));
         match name.as_str() {
             "counter" => {
-                counter =
-                    data.get(2).and_then(long).map(|packets| Tally::Own(Counter { packets, exact: true }));
+                counter = data.be_u64(2).map(|packets| Tally::Own(Counter { packets, exact: true }));
             }
-            "objref" if data.get(1).and_then(number) == Some(OBJECT_COUNTER) => {
+            "objref" if data.be_u32(1) == Some(OBJECT_COUNTER) => {
                 counter = data.str(2).map(|name| Tally::Named { name, exact: true });
             }
             "log" | "last" | "notrack" => {}
-            "immediate" if data.get(1).and_then(number) == Some(VERDICT_REGISTER) => {
-                let code = data.nested(2).nested(2).get(1).and_then(number)?;
+            "immediate" if data.be_u32(1) == Some(VERDICT_REGISTER) => {
+                let code = data.nested(2).nested(2).be_u32(1)?;
                 return (code == DROP).then_some((place, Ends { counter, map: None }));
             }
             "immediate" => {}
@@ -278,7 +277,7 @@ fn ends(rule: &[u8], tables: &BTreeMap<(u8, String), u64>) -> Option<(Place, End
                 return Some((place, Ends { counter, map: None }));
             }
             "target" => {}
-            "lookup" if data.get(3).and_then(number) == Some(VERDICT_REGISTER) => {
+            "lookup" if data.be_u32(3) == Some(VERDICT_REGISTER) => {
                 blur(&mut counter);
                 return Some((place, Ends { counter, map: data.str(1) }));
             }
@@ -298,7 +297,7 @@ fn map_drops(socket: &mut Socket, (family, table, name): &(u8, String, String)) 
     let Ok(answers) = socket.request(ask) else { return true };
     answers.iter().any(|answer| {
         Attributes::after(answer, HEADER).nested(3).any(|(_, element)| {
-            let verdict = Attributes(element).nested(2).nested(2).get(1).and_then(number);
+            let verdict = Attributes(element).nested(2).nested(2).be_u32(1);
             verdict == Some(DROP)
         })
     })
@@ -321,14 +320,14 @@ fn generation(socket: &mut Socket) -> Result<Option<u32>, NetlinkError> {
     let ask = ask(GET_GENERATION, port::netlink::REQUEST, 0);
     match socket.request(ask) {
         Err(NetlinkError::Refused(Errno::INVAL | Errno::OPNOTSUPP)) => Ok(None),
-        other => Ok(other?.first().and_then(|answer| number(Attributes::after(answer, HEADER).get(1)?))),
+        other => Ok(other?.first().and_then(|answer| Attributes::after(answer, HEADER).be_u32(1))),
     }
 }
 
 fn tables(answers: &[Vec<u8>]) -> BTreeMap<(u8, String), u64> {
     let handle = |table: &Vec<u8>| {
         let attributes = Attributes::after(table, HEADER);
-        let handle = attributes.get(4).and_then(long).unwrap_or(0);
+        let handle = attributes.be_u64(4).unwrap_or(0);
         Some(((*table.first()?, attributes.str(1)?), handle))
     };
     answers.iter().filter_map(handle).collect()
@@ -338,25 +337,12 @@ fn tables(answers: &[Vec<u8>]) -> BTreeMap<(u8, String), u64> {
 fn counters(answers: &[Vec<u8>]) -> BTreeMap<(u8, String, String), (u64, u32)> {
     let one = |object: &Vec<u8>| {
         let attributes = Attributes::after(object, HEADER);
-        let is_counter = attributes.get(3).and_then(number) == Some(OBJECT_COUNTER);
-        let packets = attributes.nested(4).get(2).and_then(long).filter(|_| is_counter)?;
-        let users = attributes.get(5).and_then(number).unwrap_or(u32::MAX);
+        let is_counter = attributes.be_u32(3) == Some(OBJECT_COUNTER);
+        let packets = attributes.nested(4).be_u64(2).filter(|_| is_counter)?;
+        let users = attributes.be_u32(5).unwrap_or(u32::MAX);
         Some(((*object.first()?, attributes.str(1)?, attributes.str(2)?), (packets, users)))
     };
     answers.iter().filter_map(one).collect()
-}
-
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-fn number(bytes: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
-}
-
-fn long(bytes: &[u8]) -> Option<u64> {
-    Some(u64::from_be_bytes(bytes.get(..8)?.try_into().ok()?))
 }
 
 /// The words of rules by family, table and handle, out of what `nft --handle list ruleset` prints.

@@ -83,7 +83,7 @@ impl Evidence<'_> {
             }
             if is_queued(&one.function, &one.reason) {
                 let queues = now.queues(self.before, facts.netns);
-                let there = queues.into_iter().filter(|(queue, _)| facts.interfaces.contains(&queue.ifindex));
+                let there = queues.into_iter().filter(|(queue, _)| facts.interfaces.contains(&queue.index));
                 let told = |(queue, dropped): (drops::beside::queues::Queue, u64)| DropQueue {
                     handle: queue.handle(),
                     parent: queue.parent(),
@@ -140,7 +140,7 @@ fn can_have_dropped(suspect: &Suspect, one: &Dropped, facts: &Facts) -> bool {
 
 /// Whether this kernel's nftables drops by itself (Linux 6.7). What is not known is taken for no.
 fn drops_by_itself() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     let (major, minor) = (numbers.next(), numbers.next());
     matches!((major, minor), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 7))
