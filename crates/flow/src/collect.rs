@@ -56,6 +56,8 @@ pub struct Counters {
     pub bytes: u64,
     /// Records of flows.
     pub records: u64,
+    /// Of these, ones of both directions that are handed on as two.
+    pub two_way_records: u64,
     /// Records of options.
     pub options: u64,
     /// Templates, each as often as it came.
@@ -107,6 +109,7 @@ impl Counters {
             messages: of(a.messages, b.messages),
             bytes: of(a.bytes, b.bytes),
             records: of(a.records, b.records),
+            two_way_records: of(a.two_way_records, b.two_way_records),
             options: of(a.options, b.options),
             templates: of(a.templates, b.templates),
             malformed: of(a.malformed, b.malformed),
@@ -921,6 +924,7 @@ impl Session {
             if template.both_ways
                 && let Some(record) = record.other_way(&other_way)
             {
+                self.counters.two_way_records += 1;
                 each(&record, &[]);
             }
         }
