@@ -257,8 +257,11 @@ impl Clients {
     /// Looks now and then whether the interface is there and up, and the program attached. In a thread of its own: whoever asks for a link waits
     /// for all that is done with any link of the machine, and connections would be late for it.
     fn watch(&self, way: &Way, gone: &AtomicBool, over: &AtomicBool) {
-        while !over.load(Relaxed) {
+        loop {
             std::thread::park_timeout(LOOK_AT_LINK);
+            if over.load(Relaxed) {
+                return;
+            }
             if way.is_up() != Some(true) || !self.is_attached() {
                 gone.store(true, Relaxed);
                 return;

@@ -212,7 +212,7 @@ impl Calls {
         if let Some(margin) = &mut self.margin {
             if ended > until + *margin {
                 // A frame was late for it. One very late sleep is not to end all others.
-                *margin = (*margin + *margin / 2).min(self.most.max(self.least));
+                *margin = (*margin + *margin / 2).min(self.most);
             } else {
                 // A machine that was busy for a while is not busy for ever.
                 *margin -= (*margin - self.least) / 64;
