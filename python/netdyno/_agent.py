@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from . import _core
+from ._child import started
 from .errors import (
     Aborted,
     AgentLost,
@@ -190,16 +191,7 @@ class Agent:
 
     def _begin(self, command: list[str]) -> None:
         try:
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                # What stood in a buffer would be waited for when the pipe is closed, by a child that reads no more.
-                bufsize=0,
-                # Ctrl-C in a terminal is for Python, which then ends the run in an orderly way.
-                start_new_session=True,
-            )
+            self._child = started(command)
         except OSError as error:
             raise AgentMissing(f"{command[0]} cannot be started: {error.strerror}") from error
         _AGENTS.add(self)

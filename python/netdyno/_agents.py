@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ._agent import Program
+from ._child import started
 from ._job import Job
 from .errors import AgentError, AgentMissing, EngineError, UsageError
 from .report import Report
@@ -101,8 +102,8 @@ def _in_files(job: Job, folder: Path) -> Any:
 
 def _run(words: list[str], job: str) -> Report:
     try:
-        # In a session of its own: Ctrl-C is for Python, which hands it on once.
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        # Ctrl-C is for Python, which hands it on once.
+        child = started(words)
     except OSError as error:
         raise AgentMissing(f"{words[0]} cannot be started: {error.strerror}") from error
     try:

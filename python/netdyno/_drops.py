@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import _model
 from ._agent import Program, _has_rights
+from ._child import started
 from ._record import Record, Rows
 from .errors import AgentMissing, EngineError, PermissionDenied
 
@@ -59,9 +60,7 @@ class Drops:
                 raise PermissionDenied("looking at what the kernel drops needs root", remedy="there is no sudo here: run Python as root")
             sudo = [found, "-n", "--"]
         try:
-            self._child = subprocess.Popen(
-                [*sudo, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-            )
+            self._child = started([*sudo, *words])
         except OSError as error:
             raise AgentMissing(f"{path} cannot be started: {error.strerror}") from error
         try:

@@ -228,6 +228,27 @@ def test_ctrl_c_at_any_moment_leaves_nothing(nothing_left):
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_ctrl_c_while_pipes_are_made_leaves_none_of_them(step, nothing_left, monkeypatch):
+    """Exactly when one has been made and nobody has it yet: the alarm above comes there once in thousands of times."""
+    pipe, made = os.pipe, 0
+
+    def interrupted() -> tuple[int, int]:
+        nonlocal made
+        ends, made = pipe(), made + 1
+        if made == step:
+            signal.raise_signal(signal.SIGINT)
+        return ends
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(os, "pipe", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            nd.send("ipv4/udp", engine="null", rate=1000, duration=0.05, program=program())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_start_that_is_interrupted_in_a_lab_leaves_no_run_in_it(nothing_left):
     def press(*_: object) -> None:
         raise KeyboardInterrupt
