@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -29,8 +30,15 @@ def children() -> list[int]:
     """
     found = []
     for task in Path("/proc/self/task").iterdir():
-        found += [int(pid) for pid in (task / "children").read_text().split()]
-    return [pid for pid in found if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"]
+        # A thread may end meanwhile, and so may a child.
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in (task / "children").read_text().split()]
+    goes_on = []
+    for pid in found:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                goes_on.append(pid)
+    return goes_on
 
 
 def threads() -> list[str]:
