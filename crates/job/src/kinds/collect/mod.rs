@@ -319,8 +319,8 @@ fn sink((to, kept): &(String, Kept)) -> Written {
     }
 }
 
-/// What must add up: each message that was received is some exporter's, and each row that was handed out is written or counted as not
-/// written, by each writer.
+/// What must add up: each message that was received is some exporter's, each record that was read is a row, or two where it counts both
+/// directions, and each row that was handed out is written or counted as not written, by each writer.
 fn add_up(verdict: &mut report::Verdict, done: &[Done], messages: u64, written: &[(String, Kept)]) {
     let count = report::units::count;
     for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
@@ -333,6 +333,19 @@ fn add_up(verdict: &mut report::Verdict, done: &[Done], messages: u64, written: 
             "of {} that were received {} are counted for exporters: this is a defect of netdyno",
             report::units::counted(received, "message"),
             count(messages)
+        );
+        verdict.fall_short(Code::CountersDisagree, said);
+    }
+    let read = done.iter().flat_map(|done| &done.exporters).fold((0, 0), |(records, again), (_, came)| {
+        (records + came.counters.records, again + came.counters.two_way_records)
+    });
+    // Without a writer there are no rows.
+    if !written.is_empty() && read.0 + read.1 != rows && done.iter().all(|done| done.fault.is_none()) {
+        let said = format!(
+            "{} were read, {} of them of both directions, and {} became of them: this is a defect of netdyno",
+            report::units::counted(read.0, "record"),
+            count(read.1),
+            report::units::counted(rows, "row")
         );
         verdict.fall_short(Code::CountersDisagree, said);
     }
@@ -471,17 +484,23 @@ mod tests {
 
     #[test]
     fn messages_of_no_exporter_and_rows_of_no_writer_are_told() {
-        let said = |messages: u64, kept: u64| {
+        let said = |messages: u64, kept: u64, records: u64| {
             let standing = Standing { messages: 5, rows: 7, ..Standing::default() };
-            let done = [Done { standing, ..Done::default() }];
+            let counters = flow::collect::Counters { records, two_way_records: 2, ..Default::default() };
+            let exporters = vec![("192.0.2.1:9".to_owned(), Came { counters, ..Came::default() })];
+            let done = [Done { standing, exporters, ..Done::default() }];
             let written = [("flows.csv".to_owned(), Kept { records: kept, ..Kept::default() })];
             let mut verdict = Verdict::Done;
             add_up(&mut verdict, &done, messages, &written);
             format!("{verdict:?}")
         };
-        assert_eq!(said(5, 7), "Done");
-        assert!(said(4, 7).contains("of 5 messages that were received 4 are counted for exporters"));
-        assert!(said(5, 6).contains("of 7 rows handed to flows.csv 6 are counted as written"));
+        assert_eq!(said(5, 7, 5), "Done");
+        assert!(said(4, 7, 5).contains("of 5 messages that were received 4 are counted for exporters"));
+        assert!(said(5, 6, 5).contains("of 7 rows handed to flows.csv 6 are counted as written"));
+        assert!(
+            said(5, 7, 6)
+                .contains("6 records were read, 2 of them of both directions, and 7 rows became of them")
+        );
         // A receiver that panicked says so, and not that counts differ.
         let mut verdict = Verdict::Done;
         add_up(&mut verdict, &[Done { fault: Some("it panicked".to_owned()), ..Done::default() }], 3, &[]);

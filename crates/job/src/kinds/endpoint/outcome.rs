@@ -516,6 +516,22 @@ fn add_up<'r>(
     }
 }
 
+impl Round {
+    /// Nothing arrives that was not sent, and nothing is answered that was not asked. Where an end counts more, a trial says nothing, and least
+    /// of all that nothing was lost.
+    pub fn disagrees(&self) -> Option<String> {
+        let streams = self.outcomes.iter().filter(|(part, _)| !part.is_transactions());
+        let tested = Tested {
+            warm_up_ns: self.outcomes.iter().map(|(part, _)| part.test.plan.warm_up_ns).max().unwrap_or(0),
+            streams: streams.map(|(part, outcome)| stream(part, &[(part, outcome, self.asked)])).collect(),
+            ..Tested::default()
+        };
+        let mut report = Report::new("endpoint");
+        add_up(&mut report, &tested, false, self.outcomes.iter());
+        report.result.verdict.reasons().first().map(|reason| format!("the ends disagree: {reason}"))
+    }
+}
+
 /// Where a technique makes a figure that no program with the data could have.
 pub fn untouched<'r>(
     report: &mut Report,
@@ -671,8 +687,10 @@ mod tests {
                 tested.streams.push(stream(&part, &[of]));
             }
             let mut report = Report::new("endpoint");
-            let all = [(part.clone(), outcome)];
+            let all = vec![(part.clone(), outcome)];
             add_up(&mut report, &tested, true, all.iter());
+            let round = Round { outcomes: all, intervals: Vec::new(), asked: Some(Duration::from_secs(1)) };
+            assert_eq!(round.disagrees().is_some(), !matches!(report.result.verdict, report::Verdict::Done));
             (!matches!(report.result.verdict, report::Verdict::Done), report.warnings.len())
         };
         let fine = (false, 0);

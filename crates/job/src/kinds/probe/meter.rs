@@ -44,6 +44,8 @@ pub struct Seen {
     pub unattributed: u64,
     pub unsampled: u64,
     pub dropped: u64,
+    /// It gave up on what had waited at its end: so long before that came what it looked at last.
+    pub undrained_ns: u64,
     pub joined: u64,
     /// Of `frames` those that left.
     pub left: u64,
@@ -225,6 +227,12 @@ pub fn just_before(now_ns: u64) -> u64 {
 /// So long at most what waits is taken when it is told to end; the largest ring is emptied in less.
 const DRAINS_NS: u64 = 5_000_000_000;
 
+/// All until `until_ns` was taken: how much of what had arrived until the end was not, where that is known or given up on.
+fn undrained(ends_ns: u64, until_ns: u64, now_ns: u64) -> Option<u64> {
+    (until_ns >= ends_ns || now_ns >= ends_ns.saturating_add(DRAINS_NS))
+        .then(|| ends_ns.saturating_sub(until_ns))
+}
+
 /// The times of the first and the last of something; zero before it.
 fn stretch(times_ns: &mut [u64; 2], at_ns: u64) {
     *times_ns = [if times_ns[0] == 0 { at_ns } else { times_ns[0] }, at_ns];
@@ -304,8 +312,9 @@ impl Probe {
                     stretch(&mut self.ignored_ns, now_ns);
                 }
             }
-            let is_taken = |ends_ns: u64| until_ns >= ends_ns || now_ns >= ends_ns + DRAINS_NS;
-            let over = self.is_enough() || ends_ns.is_some_and(is_taken);
+            let left_ns = ends_ns.and_then(|ends_ns| undrained(ends_ns, until_ns, now_ns));
+            let over = self.is_enough() || left_ns.is_some();
+            self.seen.undrained_ns = left_ns.filter(|_| !self.is_enough()).unwrap_or(0);
             self.now_ns = self.now_ns.max(until_ns);
             self.work(WORK);
             match fault {
@@ -552,5 +561,19 @@ impl Time {
     /// A time by CLOCK_MONOTONIC.
     fn of_monotonic(&self, ns: u64) -> u64 {
         ns.saturating_add_signed(self.ahead_ns + self.drift_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_at_the_end_is_taken_or_told() {
+        let end = 100_000_000_000;
+        // The ring is behind: it goes on.
+        assert_eq!(undrained(end, end - 1, end + 1_000_000), None);
+        assert_eq!(undrained(end, end, end + 1_000_000), Some(0));
+        assert_eq!(undrained(end, end - 7, end + DRAINS_NS), Some(7));
     }
 }

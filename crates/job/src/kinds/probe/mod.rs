@@ -458,6 +458,13 @@ fn judge(report: &mut Report, done: &meter::Done, (place, format): (Option<&Plac
             format!("{} came by and were not metered: the probe was slower", counted(seen.dropped, "frame"));
         verdict.fall_short(Code::FramesUnmetered, said);
     }
+    if seen.undrained_ns > 0 {
+        let said = format!(
+            "what came in the last {} before the end was not metered, and not counted either: the probe was slower",
+            report::units::time(seen.undrained_ns)
+        );
+        verdict.fall_short(Code::FramesUnmetered, said);
+    }
     if seen.sent.unsent[0] > 0 {
         let said = format!("{} ended and were not sent", counted(seen.sent.unsent[0], "record"));
         verdict.fall_short(Code::RecordsUnsent, said);

@@ -45,7 +45,7 @@ pub fn unseen(moved: &Counters, seen: &Seen, (direction, loopback): (FlowDirecti
         FlowDirection::Out => moved.tx_packets,
         FlowDirection::In | FlowDirection::Both => moved.rx_packets,
     };
-    if seen.joined + seen.dropped > 0 {
+    if seen.joined + seen.dropped + seen.undrained_ns > 0 {
         return None;
     }
     // A super frame is one here, and as many as it has segments to most drivers.

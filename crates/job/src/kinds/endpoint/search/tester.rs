@@ -149,6 +149,9 @@ fn attempt(
             }
         }
     }
+    if let Some(said) = round.disagrees() {
+        bail!("{said}");
+    }
     let mut row = row(&round);
     row.stage = stage(wanted);
     row.buffer_bytes = (wanted.stage == Stage::Measure).then(|| sweep::size(wanted.load)).flatten();
