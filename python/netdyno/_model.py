@@ -4675,6 +4675,9 @@ class Tx(Record):
     """Sends repeated because the device's queue was full."""
     signed: Rows[SignedFrames]
     """Frames that were sent of each number in signatures, where others measure them (a part of a job on several hosts)."""
+    stamped_together: int | None
+    """So many frames carry one time stamp, taken when the first of them is made, because the kernel hands them to the driver
+    together (top speed by XDP live frames); left out where each has its own."""
     truncated: int
     """Frames sent shorter than they should have been (snap length below the frame's length)."""
     unconfirmed_frames: int | None
@@ -4699,6 +4702,7 @@ class Tx(Record):
         "retried_eagain": ("", 0),
         "retried_enobufs": ("", 0),
         "signed": ("*SignedFrames", ()),
+        "stamped_together": ("", None),
         "truncated": ("", 0),
         "unconfirmed_frames": ("", None),
     }

@@ -184,6 +184,7 @@ fn sent(whole: &mut Report, sends: &[One<'_>]) {
         truncated: of(|tx| tx.truncated),
         unconfirmed_frames: of_all(|tx| Some(tx.unconfirmed_frames.unwrap_or(0))).filter(|n| *n > 0),
         interfaces: told.iter().map(row).collect(),
+        stamped_together: told.iter().filter_map(|(_, _, tx)| tx.stamped_together).max(),
         ..Tx::default()
     });
     let flows = told.iter().map(|(_, report, _)| report.result.flows).collect::<Option<Vec<Flows>>>();

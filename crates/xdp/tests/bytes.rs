@@ -329,6 +329,34 @@ fn passes_far_into_a_run_have_their_addresses() {
     }
 }
 
+/// How many frames one after the other carry the same time, of all that leave.
+fn stamped_together(program: &Program, left: u64) -> Vec<usize> {
+    let compiled = compiled(program, Pages::Kept);
+    compiled.state.store(layout::LEFT as usize, left);
+    let mut pool = Pool::of(&compiled);
+    let times: Vec<u64> = std::iter::from_fn(|| pool.frame(&compiled))
+        .map(|frame| Signature::at_end_of(&frame).expect("signed").time)
+        .collect();
+    assert!(times.is_sorted());
+    times.chunk_by(|a, b| a == b).map(<[u64]>::len).collect()
+}
+
+#[test]
+fn frames_that_leave_together_carry_one_time_and_others_their_own() {
+    let shape =
+        Shape { size: Some("64".parse().expect("a size")), seed: 1, signature: Some(7), name: String::new() };
+    let program = expression("ipv4(src=10.0.0.0/8)/udp", &shape).expect("an expression");
+    // Two batches: each begins with a bulk, whatever the last one left.
+    assert_eq!(stamped_together(&program, 64 + 20), [16, 16, 16, 16, 16, 4]);
+    assert_eq!(stamped_together(&program, 5), [5]);
+    let captured =
+        capture(&[captured(false, [1, 2], 40, true), captured(true, [4, 3], 40, true)], true, true);
+    assert_eq!(stamped_together(&captured, 40), [16, 16, 8]);
+    // A rate at which all are overdue.
+    let paced = program.with_schedule(Schedule::Frames { frames: 1, per_ns: 1 });
+    assert_eq!(stamped_together(&paced, 40), [1; 40]);
+}
+
 fn numbered(name: &str, port: u16) -> Stream {
     let text = format!("ipv4(src=10.0.0.0/8)/udp(sport=1..60000, dport={port})");
     let shape =

@@ -147,7 +147,9 @@ fn datagrams_that_are_no_answers_are_counted_and_change_no_figure() {
     assert_eq!(number(&s["round_trip_ns"]["count"]), 100);
     assert_eq!(s["padding_recognised"], Value::from(true), "{s}");
     // Once all are answered the test is over: what comes after the last answer is not waited for.
-    let near = |value: &Value, each: u64| (99 * each..=100 * each).contains(&number(value));
+    // What the socket had no room for on a busy machine is counted by the kernel.
+    let dropped = s["dropped_by_receiver"].as_u64().unwrap_or(0);
+    let near = |value: &Value, each: u64| (99 * each - dropped.min(99)..=100 * each).contains(&number(value));
     assert!(near(&s["duplicates"], 2), "{s}");
     let strangers = &s["strangers"];
     assert!(near(&strangers["too_short"], 2), "{strangers}");

@@ -187,6 +187,7 @@ pub fn lossy_replay() -> Report {
                     ..Core::default()
                 })
                 .to_vec(),
+            stamped_together: Some(16),
             departures: Some(Departures {
                 stamped_by: "hardware".into(),
                 asked_frames: 5_994,

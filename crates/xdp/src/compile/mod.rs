@@ -124,6 +124,11 @@ const LARGEST_TABLE: usize = 1 << 29;
 /// Frames in a batch at top speed: more gain nothing, and 256 overrun the ring of a veth.
 const BATCH: u32 = 64;
 
+/// Frames that the kernel collects before it hands them to a driver together (DEV_MAP_BULK_SIZE, kernel/bpf/devmap.c, since Linux 5.6). At top
+/// speed they carry one time: none of them leaves before the last is made, and to read the clock for each would be half of what a signed frame
+/// costs. Frames that have times of their own, and leave as near to them as can be, are stamped one by one.
+pub const STAMPED_TOGETHER: u32 = 16;
+
 /// A page, less the headroom before and what the kernel keeps behind a frame: the longest live frame (Linux 6.18). With
 /// pages of 64 KiB, what an instruction's offset reaches.
 pub fn longest_frame() -> usize {

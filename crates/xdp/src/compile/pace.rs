@@ -136,6 +136,7 @@ impl Compiler<'_> {
         self.asm.op(Op::Sub, R2, R1);
         self.set_word(layout::LEFT, R2);
         self.add_word(layout::SENT, R1, R3);
+        self.asm.store_imm(Size::D, R7, layout::STAMP as i16, 0);
         self.asm.mov_imm(R2, self.batch.into());
         self.asm.op(Op::Sub, R2, R1);
         self.set_word(layout::ROOM, R2);

@@ -39,6 +39,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
         truncated: truncated(setup, sent).iter().sum(),
         cores: cores(run),
         totals,
+        stamped_together: together(run),
         ..Tx::default()
     });
     if let Some(kept) = &sent.punctuality {
@@ -93,6 +94,13 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
         }
     }
     ports::fill_tx(report, run);
+}
+
+/// How many frames carry one time stamp.
+fn together(run: &Outcome<'_>) -> Option<u32> {
+    let facts = run.setup.job.source.facts();
+    let is_so = run.engine == "xdp" && !facts.paced && !facts.streams.is_empty();
+    is_so.then_some(xdp::compile::STAMPED_TOGETHER)
 }
 
 /// What was sent of each number in signatures, for who measures it. `parts`: jobs like this, whose streams have numbers of their own.

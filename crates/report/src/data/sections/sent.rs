@@ -58,6 +58,20 @@ pub struct Tx {
     /// When some of the frames left, by the interface's time stamps, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<Departures>,
+    /// So many frames carry one time stamp, taken when the first of them is made, because the kernel hands them to the driver together (top speed
+    /// by XDP live frames); left out where each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamped_together: Option<u32>,
+}
+
+impl Tx {
+    /// How much later than the stamp that they share the last of such frames was made, on average; not known where what each core sent is not.
+    pub fn stamped_early_ns(&self) -> Option<u64> {
+        let others = f64::from(self.stamped_together?.saturating_sub(1));
+        let (frames, cores) = (self.totals.frames, self.cores.len());
+        let each_ns = self.totals.duration_ns as f64 * cores as f64 / frames as f64;
+        (frames > 0 && cores > 0).then_some((others * each_ns) as u64)
+    }
 }
 
 /// What was sent under one number of signatures.

@@ -4,6 +4,7 @@ use super::{Line, Section};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
 use crate::data::sections::latency::LatencyClock;
+use crate::data::model::Tx;
 use crate::data::units::{self, printable};
 
 pub(super) struct Latency;
@@ -19,7 +20,9 @@ impl Section for Latency {
             let brief = [("min", d.min), ("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999), ("max", d.max)];
             let brief = brief.map(|(name, value)| format!("{name} {}", units::time(value)));
             lines.push(Line::facts(name(report), facts).brief(brief.into()));
-            lines.extend(result.latency_clock.as_ref().map(|c| Line::facts("clock", clock(c))));
+            let mut facts = result.latency_clock.as_ref().map(clock).unwrap_or_default();
+            facts.extend(result.tx.as_ref().and_then(together));
+            lines.push(Line::facts("clock", facts));
         }
         if let Some(v) = &result.delay_variation {
             let mut facts = vec![format!("PDV {}", units::time(v.pdv_ns))];
@@ -52,6 +55,14 @@ impl Section for Latency {
 
 fn name(report: &Report) -> &'static str {
     if report.result.round_trip { "round trip" } else { "latency" }
+}
+
+/// Delays count from when the first of frames that leave together was made.
+fn together(tx: &Tx) -> Option<String> {
+    let within =
+        tx.stamped_early_ns().map(|ns| format!(", made within {} of it on average", units::time(ns)));
+    let frames = tx.stamped_together?;
+    Some(format!("one time stamp for {frames} frames that leave together{}", within.unwrap_or_default()))
 }
 
 /// What a delay may be wrong by; nothing is said of a clock that sender and meter have in common.
