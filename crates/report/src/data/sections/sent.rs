@@ -58,7 +58,7 @@ pub struct Tx {
     /// When some of the frames left, by the interface's time stamps, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<Departures>,
-    /// So many frames carry one time stamp, taken when the first of them is made, because the kernel hands them to the driver together (top speed
+    /// The number of frames that carry one time stamp, taken when the first of them is made, because the kernel hands them to the driver together (top speed
     /// by XDP live frames); left out where each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamped_together: Option<u32>,

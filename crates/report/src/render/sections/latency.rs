@@ -3,8 +3,8 @@
 use super::{Line, Section};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
-use crate::data::sections::latency::LatencyClock;
 use crate::data::model::Tx;
+use crate::data::sections::latency::LatencyClock;
 use crate::data::units::{self, printable};
 
 pub(super) struct Latency;
