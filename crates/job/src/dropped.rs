@@ -600,6 +600,8 @@ struct SentStreams {
     parts: u32,
     /// Empty where it is not known how many frames each stream had.
     lost: BTreeMap<u32, u64>,
+    /// Attempts that the sender made again: they are no frames that were sent, and the kernel may have dropped them.
+    retried: u64,
 }
 
 impl SentStreams {
@@ -612,7 +614,10 @@ impl SentStreams {
         } else {
             BTreeMap::new()
         };
-        SentStreams { parts: report.result.parts_of_a_stream.max(1), lost }
+        let retried =
+            report.result.tx.as_ref().map(|tx| tx.retried_enobufs.saturating_add(tx.retried_eagain));
+        let parts = report.result.parts_of_a_stream.max(1);
+        SentStreams { parts, lost, retried: retried.unwrap_or(0) }
     }
 
     /// Streams have the numbers that the result has for them.
@@ -658,8 +663,17 @@ impl SentStreams {
             ));
         }
         if more > 0 {
+            let retried = match self.retried {
+                0 => String::new(),
+                retried => {
+                    format!(
+                        ", or what was refused to the sender, which tried again ({})",
+                        counted(retried, "time")
+                    )
+                }
+            };
             notes.push(format!(
-                "{} more were dropped than are missing: copies of others, or frames that had been measured before",
+                "{} more were dropped than are missing: copies of others, or frames that had been measured before{retried}",
                 counted(more, "frame")
             ));
         }
@@ -780,7 +794,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_are_dropped_of_that_stream() {
-        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into() };
+        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into(), retried: 0 };
         let mut one = of_streams(&[(0, 2), (1, 3), (2, 3), (3, 4), (40, 1)]);
         sent.rename(&mut one);
         let of: Vec<(u32, u64)> = one.streams.iter().map(|stream| (stream.stream, stream.frames)).collect();
@@ -793,7 +807,7 @@ mod tests {
     #[test]
     fn what_was_dropped_beside_what_is_missing_is_told_stream_by_stream() {
         let named = |dropped: &[(u32, u64)], lost: &[(u32, u64)]| {
-            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect() };
+            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect(), retried: 0 };
             let mut notes = Vec::new();
             let all = lost.iter().map(|(_, frames)| frames).sum();
             (sent.named(&[of_streams(dropped)], Some(all), &mut notes), notes.concat())
@@ -803,10 +817,16 @@ mod tests {
         let (all, said) = named(&[(0, 6), (1, 0)], &[(0, 2), (1, 4)]);
         assert!(all == 6 && said.starts_with("4 frames more were dropped than are missing"), "{said}");
         // Of streams nothing is known.
-        let sent = SentStreams::default();
+        let mut sent = SentStreams::default();
         let mut notes = Vec::new();
         assert_eq!(sent.named(&[of_streams(&[(9, 6)])], Some(5), &mut notes), 6);
-        assert!(notes.concat().starts_with("1 frame more were dropped"), "{notes:?}");
+        assert!(notes.concat().starts_with("1 frame more were dropped") && !notes.concat().contains("again"));
+        sent.retried = 1;
+        sent.named(&[of_streams(&[(9, 6)])], Some(5), &mut notes);
+        assert!(
+            notes[1].ends_with("or what was refused to the sender, which tried again (1 time)"),
+            "{notes:?}"
+        );
     }
 
     fn row(protocol: u8, port: u16) -> Row {

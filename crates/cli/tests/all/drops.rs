@@ -686,7 +686,7 @@ fn a_foreign_xdp_program_and_a_bridge_without_a_port_are_told_by_their_functions
         std::fs::write(&source, ABORTS.replace("return 0;", "return 1;")).expect("a program");
         run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
         let script = r#"
-            ip -n dut link set dev dut0 xdp obj $F/drops.o sec xdp
+            $D sh -c "mount -t bpf bpf /sys/fs/bpf && ip link set dev dut0 xdp obj $F/drops.o sec xdp"
             run xdp "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --engine packet --count 1000
         "#;
         in_a_lab(&dir, script).ok();
