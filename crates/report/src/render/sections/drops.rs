@@ -92,7 +92,7 @@ fn facts(report: &Report, traced: &DropsTraced) -> Vec<String> {
     let followed = is_followed(report);
     let said = |one: &Dropped| {
         let at = one.interface.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
-        let when = followed.then(|| format!(" from {}", from_to(one))).unwrap_or_default();
+        let when = if followed { format!(" from {}", from_to(one)) } else { String::new() };
         format!("{} at {}{at}{when}", units::count(one.frames), printable(&one.cause()))
     };
     let mut facts: Vec<String> = tests(drops).take(IN_A_LINE).map(said).collect();
