@@ -49,6 +49,7 @@ __all__ = [
     "DropRule",
     "Dropped",
     "DroppedOfStream",
+    "DropsOverTime",
     "DropsTraced",
     "End",
     "Endpoint",
@@ -1497,13 +1498,16 @@ class Dropped(Record):
 
     backlogs: Rows[DropBacklog]
     """Where a CPU's backlog was full: the CPUs that counted drops meanwhile, frames of others included."""
+    by_interval: tuple[int, ...]
+    """How many in each of the result's `intervals`, by when they were dropped: of the causes that lost the most frames of a
+    run. Those of the others are in `drops_traced.over_time`."""
     bytes: int | None
     """Their bytes, as the kernel counts them at that place: perhaps without headers that it had taken off."""
     copies: int | None
     """Copies that were dropped while another one was held, as by a bridge that floods: the frames went on, or are counted
     where their last copy was dropped."""
     first_ns: int
-    """When the first one was dropped, to about 10 ms, from the beginning on."""
+    """When the first one was dropped, to about 10 ms, from the beginning on: of a run with intervals from its first frame on."""
     frames: int
     """How many. A frame of which another copy was held meanwhile is not among them."""
     function: str
@@ -1519,6 +1523,8 @@ class Dropped(Record):
     """The meter had counted them before: they arrived, and are no part of the loss."""
     namespace: int | None
     """The number of its network namespace, where that is not the one of the command."""
+    outside_frames: int | None
+    """Those dropped before the first interval or after the last one: with them `by_interval` comes to `frames`."""
     port: int | None
     """The destination port of TCP, UDP or SCTP."""
     protocol: str | None
@@ -1537,6 +1543,7 @@ class Dropped(Record):
 
     _MEMBERS = {
         "backlogs": ("*DropBacklog", ()),
+        "by_interval": ("*", ()),
         "bytes": ("", None),
         "copies": ("", None),
         "first_ns": ("", None),
@@ -1547,6 +1554,7 @@ class Dropped(Record):
         "last_ns": ("", None),
         "measured": ("", False),
         "namespace": ("", None),
+        "outside_frames": ("", None),
         "port": ("", None),
         "protocol": ("", None),
         "queues": ("*DropQueue", ()),
@@ -1589,6 +1597,24 @@ class DroppedOfStream(Record):
     }
 
 
+class DropsOverTime(Record):
+    """The loss over time, beside `by_interval` of the causes that lost most."""
+
+    not_seen_by_interval: tuple[int, ...]
+    """Lost frames in each interval that this kernel did not drop, as far as the times of two kinds allow: a loss counts where
+    the frame was sent, a drop where it was dropped. They come to `not_seen_frames`."""
+    others_by_interval: tuple[int, ...]
+    """Frames in each of the result's `intervals` that other causes dropped; left out where there are none."""
+    outside_frames: int | None
+    """Frames that all causes dropped before the first interval or after the last one."""
+
+    _MEMBERS = {
+        "not_seen_by_interval": ("*", ()),
+        "others_by_interval": ("*", ()),
+        "outside_frames": ("", None),
+    }
+
+
 class DropsTraced(Record):
     """What the drops of a run come to (`--trace-drops`)."""
 
@@ -1601,6 +1627,8 @@ class DropsTraced(Record):
     """What the reader should know."""
     other_frames: int | None
     """Frames without a signature that were dropped meanwhile in the same network namespaces and are not in `drops`."""
+    over_time: DropsOverTime | None
+    """What of the loss was when. Left out where nothing was followed: without intervals, and where a note says why."""
     unlisted_frames: int | None
     """Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU."""
 
@@ -1609,6 +1637,7 @@ class DropsTraced(Record):
         "not_seen_frames": ("", None),
         "notes": ("*", ()),
         "other_frames": ("", None),
+        "over_time": ("DropsOverTime", None),
         "unlisted_frames": ("", None),
     }
 
@@ -4944,6 +4973,7 @@ _CLASSES: dict[str, type[Record]] = {
     "DropRule": DropRule,
     "Dropped": Dropped,
     "DroppedOfStream": DroppedOfStream,
+    "DropsOverTime": DropsOverTime,
     "DropsTraced": DropsTraced,
     "End": End,
     "Endpoint": Endpoint,

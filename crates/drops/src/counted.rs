@@ -84,6 +84,32 @@ pub struct Row {
     pub highest: u64,
 }
 
+/// Why and where a frame was dropped, whatever it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cause {
+    /// As a [`Row`] has it.
+    pub location: u64,
+    /// As a [`Row`] has it.
+    pub reason: u32,
+    /// The network namespace's number; 0: not known.
+    pub netns: u32,
+    /// 0: not known, or not told apart.
+    pub ifindex: u32,
+}
+
+impl Cause {
+    /// That of a key, if it is of frames of this run.
+    pub(crate) fn of_signed(key: &[u8]) -> Option<Cause> {
+        let row = Row::of_key(key, false);
+        (row.kind == Kind::Signed).then(|| row.cause())
+    }
+}
+
+/// Frames of a key that each CPU counted, of which no other copy was held.
+pub(crate) fn frames(counts: &[Vec<u8>]) -> u64 {
+    counts.iter().map(|count| long(count, 0)).fold(0, u64::saturating_add)
+}
+
 /// All that was counted up to now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
@@ -148,6 +174,12 @@ impl Row {
         let mut row = Row::of_key(key, coarse);
         counts.iter().for_each(|count| row.add(count));
         (row.frames + row.copies > 0).then_some(row)
+    }
+
+    /// Why and where.
+    pub fn cause(&self) -> Cause {
+        let Row { location, reason, netns, ifindex, .. } = *self;
+        Cause { location, reason, netns, ifindex }
     }
 
     /// A key, of which nothing is counted yet.

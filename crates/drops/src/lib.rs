@@ -22,7 +22,7 @@ mod symbols;
 #[cfg(test)]
 mod tests;
 
-pub use counted::{Counted, Example, Kind, Row, Tracepoint};
+pub use counted::{Cause, Counted, Example, Kind, Row, Tracepoint};
 pub use error::DropsError;
 pub use loader::{Only, Run, Settings, Tracer, namespace_of_this_thread, not_possible};
 pub use names::{Named, Names};

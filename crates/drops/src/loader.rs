@@ -1,12 +1,13 @@
 //! The only module here that knows libbpf: loads `programs/bpf/drops.bpf.c`, hangs it on the tracepoints and reads its tables.
 
 use crate::btf::Btf;
-use crate::counted::{COUNT, Counted, EXAMPLE, Example, KEY, Row, totals};
+use crate::counted::{self, COUNT, Cause, Counted, EXAMPLE, Example, KEY, Row, totals};
 use crate::error::DropsError;
 use crate::symbols::Symbols;
 use bpf::{Quiet, kernel};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ProgramMut, RingBufferBuilder};
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -203,6 +204,32 @@ impl Tracer {
 }
 
 impl Tracer {
+    /// Frames of this run that were dropped up to now, by cause, for who looks often. `None`: the tables have more than `most` rows, those of other
+    /// frames included, and were not read to the end.
+    ///
+    /// # Errors
+    /// That the kernel does not give its tables.
+    pub fn signed(&self, most: usize) -> Result<Option<Vec<(Cause, u64)>>, DropsError> {
+        let mut found = BTreeMap::new();
+        let mut rows = 0;
+        for map in [&self.drops, &self.coarse] {
+            for key in map.keys() {
+                rows += 1;
+                if rows > most {
+                    return Ok(None);
+                }
+                let Some(cause) = Cause::of_signed(&key) else { continue };
+                let counts = map.lookup_percpu(&key, MapFlags::ANY).map_err(|error| DropsError::System {
+                    what: "reading what was dropped",
+                    error: io::Error::other(format!("{error:#}")),
+                })?;
+                let sum = found.entry(cause).or_insert(0_u64);
+                *sum = sum.saturating_add(counted::frames(&counts.unwrap_or_default()));
+            }
+        }
+        Ok(Some(found.into_iter().collect()))
+    }
+
     /// Forgets the rows that were counted up to now, so that what comes has times, sequence numbers and room of its own. Sums of what found
     /// no place go on.
     ///

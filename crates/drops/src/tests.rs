@@ -80,3 +80,34 @@ fn with_room_each_port_is_told_apart() {
     });
     assert!(exact, "not all were counted in any of eight tries");
 }
+
+/// What a look at the test's frames costs (docs/why-lost.md), with as many rows of other frames: each port is one.
+#[test]
+#[ignore = "measures: by hand"]
+fn what_looking_costs() {
+    let lab =
+        Lab::two_hosts(&Options { addresses: true, ..Options::default() }).expect("these tests need root");
+    let tracer = Tracer::start(&Settings::default()).expect("a kernel with BTF");
+    let socket = lab.sender.namespace.run_in(|| UdpSocket::bind((lab.sender.address, 0)));
+    let socket = socket.expect("entered").expect("a socket");
+    let mut port = 9_000_u16;
+    for rows in [10, 100, 1_000] {
+        while port < 9_000 + rows {
+            socket.send_to(&[0; 20], (lab.receiver.address, port)).expect("sent");
+            port += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let mut each: Vec<_> = (0..7)
+            .map(|_| {
+                let began = std::time::Instant::now();
+                tracer.signed(usize::MAX).expect("its tables");
+                let signed = began.elapsed();
+                let began = std::time::Instant::now();
+                let rows = tracer.read().expect("its tables").rows.len();
+                (signed, began.elapsed(), rows)
+            })
+            .collect();
+        each.sort();
+        println!("{} rows: {:?} by `signed`, {:?} by `read`", each[3].2, each[3].0, each[3].1);
+    }
+}

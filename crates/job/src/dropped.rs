@@ -1,6 +1,7 @@
 //! What the kernel drops while something goes on, as data of reports: for `netdyno drops`, and for runs that send and measure.
 
 mod evidence;
+mod over_time;
 
 use crate::place::Place;
 use ::lab::{Host, Lab, Namespace};
@@ -9,6 +10,8 @@ use clocks::Clock;
 use drops::beside::{Beside, Counters, Door};
 use drops::{Counted, Example, Kind, Named, Names, Only, Row, Settings, Tracer};
 use evidence::{Evidence, Facts, Filtered};
+use over_time::Followed;
+pub use over_time::{Follow, OverTime};
 use port::interface::Interface;
 use report::sections::drops::{DROPS_SCHEMA, Dropped, DroppedKind, DroppedOfStream, Drops, DropsTraced};
 use report::{Code, Report};
@@ -16,6 +19,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Streams that are told of one cause; what further ones lost is in its frames.
@@ -74,7 +78,7 @@ impl Looking {
         let filtered = filtered(&counted, &names);
         counted.rows.retain(|row| filter.agrees(row, &names.of(row)));
         let evidence = Evidence { beside: &self.beside, before: &self.before, filtered: &filtered };
-        Ok(self.drops(&counted, &names, &evidence, (self.began_ns, lasted)))
+        Ok(self.drops(&counted, &names, &evidence, (self.began_ns, lasted), None))
     }
 
     /// Frames that were dropped, as far as they agree with a filter: some of each function and reason.
@@ -136,9 +140,13 @@ impl Looking {
         names: &Names,
         evidence: &Evidence<'_>,
         (began_ns, lasted): (u64, Duration),
+        followed: Option<&Followed>,
     ) -> Drops {
         let mut causes = self.rows(counted, names, began_ns);
         evidence.attach(&mut causes);
+        if let Some(followed) = followed {
+            followed.fill(&mut causes);
+        }
         let dropped: Vec<Dropped> = causes.into_iter().map(|(one, _)| one).collect();
         let listed: u64 = dropped.iter().map(|one| one.frames).sum();
         let mut notes = Vec::new();
@@ -200,6 +208,7 @@ impl Looking {
             });
             add(one, row, began_ns);
             facts.interfaces.insert(row.ifindex);
+            facts.causes.insert(row.cause());
             facts.ethertypes.insert(row.ethertype);
         }
         let mut all: Vec<(Dropped, Facts)> = found.into_values().collect();
@@ -389,7 +398,9 @@ fn number_of_file(file: &Path) -> Option<u32> {
 /// Looks on while a test runs, and ties what was dropped to its frames.
 #[derive(Debug, Default)]
 pub struct Tracing {
-    looking: Option<Looking>,
+    looking: Option<Arc<Looking>>,
+    /// What dropped when, left here by the run.
+    follow: Option<Follow>,
     /// The network namespaces that frames of the test can be in.
     namespaces: Vec<u32>,
     /// Nobody else is there.
@@ -474,10 +485,16 @@ impl Tracing {
             ..Settings::default()
         };
         let (looking, refused) = match Looking::with(&settings, doors) {
-            Ok(looking) => (Some(looking), None),
+            Ok(looking) => (Some(Arc::new(looking)), None),
             Err(error) => (None, (wanted == Trace::Yes).then(|| format!("{error:#}"))),
         };
-        Tracing { looking, refused, meters, ..Tracing::default() }
+        let follow = looking.clone().map(Follow::of);
+        Tracing { looking, follow, refused, meters, ..Tracing::default() }
+    }
+
+    /// By which a run looks on while it lasts.
+    pub(crate) fn follow(&self) -> Option<Follow> {
+        self.follow.clone()
     }
 
     /// It is over: puts into the result what was dropped, and what that is of the loss.
@@ -526,7 +543,12 @@ impl Tracing {
         let names = names_for(&counted);
         let filtered = filtered(&counted, &names);
         let evidence = Evidence { beside: &looking.beside, before: &before.beside, filtered: &filtered };
-        let found = looking.drops(&counted, &names, &evidence, (before.at_ns, lasted));
+        // Of a run with intervals times count from their start on.
+        let followed = self.follow.as_ref().and_then(Follow::take);
+        let whole = followed.as_ref().and_then(|followed| followed.as_ref().ok());
+        let whole = whole.filter(|followed| followed.fits(&report.intervals));
+        let began_ns = whole.map_or(before.at_ns, |followed| followed.started_ns.max(before.at_ns));
+        let found = looking.drops(&counted, &names, &evidence, (began_ns, lasted), whole);
         let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
         let sent = SentStreams::of(report);
         for mut one in found.drops {
@@ -545,9 +567,16 @@ impl Tracing {
         let mut notes = found.notes;
         let lost = report.result.loss.map(|loss| loss.frames);
         let named_frames = sent.named(&drops, lost, &mut notes);
+        let not_seen_frames = lost.map(|lost| lost.saturating_sub(named_frames));
+        let over_time =
+            whole.map(|_| over_time::of(&mut drops, &report.intervals, not_seen_frames, &mut notes));
+        if let (Some(Err(why)), true) = (followed, named_frames > 0) {
+            notes.push(why);
+        }
         report.result.drops_traced = Some(DropsTraced {
             named_frames,
-            not_seen_frames: lost.map(|lost| lost.saturating_sub(named_frames)),
+            not_seen_frames,
+            over_time,
             other_frames,
             unlisted_frames: found.unlisted_frames.saturating_add(found.missed_frames),
             notes,
@@ -571,6 +600,8 @@ struct SentStreams {
     parts: u32,
     /// Empty where it is not known how many frames each stream had.
     lost: BTreeMap<u32, u64>,
+    /// Attempts that the sender made again: they are no frames that were sent, and the kernel may have dropped them.
+    retried: u64,
 }
 
 impl SentStreams {
@@ -583,7 +614,10 @@ impl SentStreams {
         } else {
             BTreeMap::new()
         };
-        SentStreams { parts: report.result.parts_of_a_stream.max(1), lost }
+        let retried =
+            report.result.tx.as_ref().map(|tx| tx.retried_enobufs.saturating_add(tx.retried_eagain));
+        let parts = report.result.parts_of_a_stream.max(1);
+        SentStreams { parts, lost, retried: retried.unwrap_or(0) }
     }
 
     /// Streams have the numbers that the result has for them.
@@ -629,8 +663,17 @@ impl SentStreams {
             ));
         }
         if more > 0 {
+            let retried = match self.retried {
+                0 => String::new(),
+                retried => {
+                    format!(
+                        ", or what was refused to the sender, which tried again ({})",
+                        counted(retried, "time")
+                    )
+                }
+            };
             notes.push(format!(
-                "{} more were dropped than are missing: copies of others, or frames that had been measured before",
+                "{} more were dropped than are missing: copies of others, or frames that had been measured before{retried}",
                 counted(more, "frame")
             ));
         }
@@ -751,7 +794,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_are_dropped_of_that_stream() {
-        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into() };
+        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into(), retried: 0 };
         let mut one = of_streams(&[(0, 2), (1, 3), (2, 3), (3, 4), (40, 1)]);
         sent.rename(&mut one);
         let of: Vec<(u32, u64)> = one.streams.iter().map(|stream| (stream.stream, stream.frames)).collect();
@@ -764,7 +807,7 @@ mod tests {
     #[test]
     fn what_was_dropped_beside_what_is_missing_is_told_stream_by_stream() {
         let named = |dropped: &[(u32, u64)], lost: &[(u32, u64)]| {
-            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect() };
+            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect(), retried: 0 };
             let mut notes = Vec::new();
             let all = lost.iter().map(|(_, frames)| frames).sum();
             (sent.named(&[of_streams(dropped)], Some(all), &mut notes), notes.concat())
@@ -774,10 +817,16 @@ mod tests {
         let (all, said) = named(&[(0, 6), (1, 0)], &[(0, 2), (1, 4)]);
         assert!(all == 6 && said.starts_with("4 frames more were dropped than are missing"), "{said}");
         // Of streams nothing is known.
-        let sent = SentStreams::default();
+        let mut sent = SentStreams::default();
         let mut notes = Vec::new();
         assert_eq!(sent.named(&[of_streams(&[(9, 6)])], Some(5), &mut notes), 6);
-        assert!(notes.concat().starts_with("1 frame more were dropped"), "{notes:?}");
+        assert!(notes.concat().starts_with("1 frame more were dropped") && !notes.concat().contains("again"));
+        sent.retried = 1;
+        sent.named(&[of_streams(&[(9, 6)])], Some(5), &mut notes);
+        assert!(
+            notes[1].ends_with("or what was refused to the sender, which tried again (1 time)"),
+            "{notes:?}"
+        );
     }
 
     fn row(protocol: u8, port: u16) -> Row {

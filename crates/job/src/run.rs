@@ -37,7 +37,7 @@ use crate::carrier::Ends;
 use crate::claims::Beside;
 use crate::device_xdp::Watching;
 use crate::distrusted::Distrusted;
-use crate::dropped::{Trace, Tracing};
+use crate::dropped::{Follow, Trace, Tracing};
 use crate::engines;
 use crate::environment;
 use crate::place::Place;
@@ -91,6 +91,8 @@ pub struct Setup {
     pub round_trip: bool,
     /// What this host's kernel drops meanwhile is traced.
     pub trace: Trace,
+    /// It is traced already, in a lab: what is dropped is looked at while the run lasts.
+    pub follow: Option<Follow>,
     /// What arrives is captured, too.
     pub capture: Option<spec::Capture>,
     /// Where nothing has arrived yet, the first frame is waited for as long as stragglers are at most.
@@ -137,6 +139,7 @@ impl Setup {
             per_port: None,
             round_trip: false,
             trace: Trace::No,
+            follow: None,
             capture: None,
             patient: false,
             endless: false,
@@ -287,6 +290,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     report.warnings.extend(beside.warnings());
     let ends = links(&setup)?;
     let tracing = tracing(&setup);
+    setup.follow = setup.follow.take().or_else(|| tracing.follow());
     let device = Watching::begin(&setup.tx.iter().collect::<Vec<_>>());
     let recorder = recorder(&setup)?;
     let (meters, blind_because) = attach(&setup, &own, recorder.as_ref(), &mut report)?;

@@ -14,7 +14,7 @@ fn in_a_lab(dir: &Folder, script: &str) -> Ran {
     let folder = dir.path().display();
     let begin = format!(
         "set -e\nN={netdyno}\nF={folder}\nD='ip netns exec dut'\nDEVICE=02:00:00:00:01:01\nrun() {{\n  name=$1; what=$2; shift 2\n  status=0\n  $N send \"ether(dst=$DEVICE)/$what\" --on tx0 \
-         --measure rx0@receiver --rate 20kpps --trace-drops --quiet --json \"$@\" > {folder}/$name.json 2> {folder}/$name.txt || \
+         --measure rx0@receiver --rate ${{RATE:-20kpps}} --trace-drops --quiet --json \"$@\" > {folder}/$name.json 2> {folder}/$name.txt || \
          status=$?\n  test $status -lt 2\n}}\n"
     );
     let file = path(dir, "script.sh");
@@ -105,6 +105,14 @@ fn each_cause() -> Result<(), String> {
         $D ip link set dut1 mtu 1500
         run checksum "ipv4(src=198.18.0.1, dst=198.19.0.2, checksum=0x1234)/$U" --count 1000
         run closed "ipv4(src=198.18.0.1, dst=198.18.255.254)/udp(sport=1000, dport=4000)" --count 1000
+        $D ip link add v9 type veth peer name v8
+        $D ip link set v9 up
+        $D ip route add 203.0.116.0/24 dev v9
+        $D ip neigh add 203.0.116.9 lladdr 02:00:00:00:00:09 dev v9
+        run down "ipv4(src=198.18.0.1, dst=203.0.116.9)/$U" --count 1000
+        $D sysctl -qw net.ipv4.neigh.dut1.mcast_solicit=0 net.ipv4.neigh.dut1.ucast_solicit=0 net.ipv4.neigh.dut1.app_solicit=0
+        $D ip route add 203.0.115.0/24 dev dut1
+        run neighbour "ipv4(src=198.18.0.1, dst=203.0.115.9)/$U" --count 1000
         DEVICE=02:00:00:00:99:99
         run address "$V/$U" --count 1000
         "#,
@@ -122,6 +130,12 @@ fn each_cause() -> Result<(), String> {
         ("mtu", &["ip_forward"], &["PKT_TOO_BIG"]),
         ("checksum", &["ip_rcv_core"], &["IP_CSUM"]),
         ("closed", &["__udp4_lib_rcv"], &["NO_SOCKET"]),
+        (
+            "down",
+            &["__dev_queue_xmit", "__dev_xmit_skb", "dev_hard_start_xmit"],
+            &["QDISC_DROP", "NOT_SPECIFIED"],
+        ),
+        ("neighbour", &["__neigh_event_send"], &["NEIGH_FAILED"]),
         ("address", &["ip_rcv_core"], &["OTHERHOST"]),
     ] {
         is_named(&dir, name, function, reasons)?;
@@ -492,4 +506,259 @@ fn what_cannot_be_done_is_said_with_the_remedy() {
     let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
     net.run(format!("{bounded} {netdyno} drops --duration 100ms"))
         .refused(&["CAP_BPF and CAP_PERFMON", "setcap cap_bpf,cap_perfmon"]);
+}
+
+/// A rule drops in the middle of a run, and a route later. Whoever sends is waited for by what the device has received.
+const TWO_CAUSES_IN_TURN: &str = r#"
+    came() { $D cat /sys/class/net/dut0/statistics/rx_packets; }
+    until_came() { while test "$(came)" -lt "$1"; do sleep 0.01; done; }
+    $D nft 'add table inet f; add counter inet f n; add chain inet f c { type filter hook forward priority 0; }'
+    was=$($D ip route show 198.19.0.2)
+    in_turn() {
+        until_came 3000
+        $D nft 'add rule inet f c udp dport 2000 counter name n drop'
+        until_came 8000
+        $D nft flush chain inet f c
+        until_came 10000
+        $D ip route replace blackhole 198.19.0.2
+        until_came 12000
+        $D ip route replace $was
+    }
+    in_turn &
+    RATE=5kpps
+    run turns "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --duration 3s --report $F/turns
+    wait
+    $D nft --json list counters > $F/counter.nft
+"#;
+
+#[test]
+fn causes_over_time_come_to_their_sums_and_none_is_told_of_another_ones_time() {
+    all_seen(causes_in_turn);
+}
+
+fn causes_in_turn() -> Result<(), String> {
+    let dir = folder();
+    in_a_lab(&dir, TWO_CAUSES_IN_TURN).ok();
+    let turns = result(&dir, "turns");
+    let numbers = |value: &Value| -> Vec<u64> {
+        value.as_array().map(|all| all.iter().map(number).collect()).unwrap_or_default()
+    };
+    let drops = turns["result"]["drops"].as_array().cloned().unwrap_or_default();
+    let of = |function: &str| {
+        let found = drops.iter().find(|one| one["function"] == function && one["kind"] == "test");
+        found.cloned().unwrap_or_else(|| panic!("{drops:?}"))
+    };
+    let hook = if drops.iter().any(|one| one["function"] == "nft_do_chain") {
+        "nft_do_chain"
+    } else {
+        "nf_hook_slow"
+    };
+    let (ruled, routed) = (of(hook), of("ip_error"));
+    let intervals = turns["intervals"].as_array().expect("intervals");
+    let mut named = 0;
+    for one in [&ruled, &routed] {
+        let each = numbers(&one["by_interval"]);
+        let frames = number(&one["frames"]);
+        assert_eq!(each.len(), intervals.len(), "{one}");
+        assert_eq!(each.iter().sum::<u64>(), frames, "{one}");
+        assert_eq!(one.get("outside_frames"), None, "{one}");
+        // Its first and last drop, to a tick of the kernel's, lie in the intervals that have some.
+        let with: Vec<&Value> = intervals
+            .iter()
+            .zip(&each)
+            .filter(|(_, frames)| **frames > 0)
+            .map(|(interval, _)| interval)
+            .collect();
+        const TICK: u64 = 20_000_000;
+        let (first, last) = (number(&one["first_ns"]), number(&one["last_ns"]));
+        let (begin, end) = (with.first().expect("some"), with.last().expect("some"));
+        assert!(
+            first + TICK >= number(&begin["start_ns"]) && first <= number(&begin["end_ns"]),
+            "{first}: {begin}"
+        );
+        assert!(last + TICK >= number(&end["start_ns"]) && last <= number(&end["end_ns"]), "{last}: {end}");
+        named += frames;
+    }
+    // The rule is over before the route begins, and neither is there at the beginning.
+    let (ruled_at, routed_at) = (numbers(&ruled["by_interval"]), numbers(&routed["by_interval"]));
+    assert!(number(&ruled["last_ns"]) < number(&routed["first_ns"]), "{ruled} {routed}");
+    assert!(ruled_at.iter().zip(&routed_at).all(|(a, b)| *a == 0 || *b == 0), "{ruled_at:?} {routed_at:?}");
+    assert!(number(&ruled["first_ns"]) > 300_000_000, "{ruled}");
+    // By nft's counter, which outlives the rule.
+    let listed = std::fs::read_to_string(path(&dir, "counter.nft")).expect("nft's");
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let counter = listed["nftables"].as_array().expect("objects").iter().find_map(|one| one.get("counter"));
+    let counted = number(&counter.expect("a counter")["packets"]);
+    let frames = number(&ruled["frames"]);
+    let lost = number(&turns["result"]["loss"]["frames"]);
+    let traced = &turns["result"]["drops_traced"];
+    let unseen = number(&traced["not_seen_frames"]);
+    assert_eq!((named, named + unseen), (number(&traced["named_frames"]), lost), "{traced}");
+    assert!(
+        frames > 0 && frames <= counted && counted <= frames + unseen,
+        "{frames} of {counted} by nft's counter"
+    );
+    assert_eq!(numbers(&traced["over_time"]["not_seen_by_interval"]).iter().sum::<u64>(), unseen, "{traced}");
+    // The same in the table, whose columns bear the causes' names, and on the page.
+    let table = std::fs::read_to_string(path(&dir, "turns/intervals.csv")).expect("a table");
+    let header = table.lines().next().expect("a header");
+    assert!(header.contains(&format!("\"dropped_frames: {hook}, NETFILTER_DROP (dut0)\"")), "{header}");
+    let last =
+        |row: &str| -> Vec<u64> { row.rsplit(',').take(3).map(|cell| cell.parse().unwrap_or(0)).collect() };
+    let sums = table.lines().skip(1).map(last).reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect());
+    let of_columns = sums.expect("rows");
+    let ours: Vec<u64> = [&ruled, &routed].map(|one| number(&one["frames"])).to_vec();
+    let (least, most) = (ours.iter().min().expect("two"), ours.iter().max().expect("two"));
+    assert_eq!(of_columns, [unseen, *least, *most], "{header}");
+    let page = std::fs::read_to_string(path(&dir, "turns/report.html")).expect("a page");
+    assert!(
+        page.contains("class=\"key part s0\"") && page.contains("class=\"part s2\""),
+        "parts of the loss"
+    );
+    let told = unfolded(&run(format!("netdyno report {}", path(&dir, "turns.json"))).stdout);
+    assert!(told.contains(&format!("at {hook}, NETFILTER_DROP (dut0) from ")), "{told}");
+    // The rule that did it is gone, and nothing else is blamed.
+    assert!(
+        ruled.get("rules").is_none()
+            && ruled["rules_uncertain"].as_str().expect("why").contains("added and removed meanwhile"),
+        "{ruled}"
+    );
+    if unseen == 0 { Ok(()) } else { Err(format!("{unseen} were not seen")) }
+}
+
+/// The device is slower than 100,000 frames/s by its rules, and gets its frames by another CPU's backlog.
+const BY_THE_BACKLOG: &str = r#"
+    { echo 'add table inet f'; echo 'add chain inet f c { type filter hook forward priority 0; }'; } > $F/slow.nft
+    for n in $(seq 4000); do echo 'add rule inet f c udp dport 9'; done >> $F/slow.nft
+    $D nft -f $F/slow.nft
+    ethtool -K tx0 tso off
+    $D ethtool -K dut0 gro on
+    $D sh -c "printf '%x' $((1 << TO)) > /sys/class/net/dut0/queues/rx-0/rps_cpus"
+    cat /proc/net/softnet_stat > $F/before
+    N="taskset -c $FROM $N"
+    RATE=100kpps
+    run backlog "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --engine packet --count 5000
+    cat /proc/net/softnet_stat > $F/after
+"#;
+
+#[test]
+fn a_backlog_that_is_full_is_told_with_its_cpu() {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel's");
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("its CPUs");
+    let ranges = allowed.trim().split(',').map(|range| range.split_once('-').unwrap_or((range, range)));
+    let cpus: Vec<u32> = ranges
+        .flat_map(|(from, to)| from.parse().expect("a number")..=to.parse().expect("a number"))
+        .collect();
+    let [from, to, ..] = cpus[..] else {
+        eprintln!("not run: a CPU of its own for the backlog is wanted, and there is only one");
+        return;
+    };
+    all_seen(|| by_the_backlog(from, to));
+}
+
+fn by_the_backlog(from: u32, to: u32) -> Result<(), String> {
+    let dir = folder();
+    in_a_lab(&dir, &format!("FROM={from}\nTO={to}\n{BY_THE_BACKLOG}")).ok();
+    // Column 2 is what was dropped, column 13 the CPU.
+    let dropped = |name: &str| -> u64 {
+        let told = std::fs::read_to_string(path(&dir, name)).expect("the kernel's");
+        let hex = |word: &str| u64::from_str_radix(word, 16).expect("a number");
+        let rows = told.lines().map(|line| line.split_whitespace().map(hex).collect::<Vec<u64>>());
+        rows.filter(|row| row[12] == u64::from(to)).map(|row| row[1]).sum()
+    };
+    let rose = dropped("after") - dropped("before");
+    let named = is_named(&dir, "backlog", &["enqueue_to_backlog"], &["CPU_BACKLOG"]);
+    let result = result(&dir, "backlog");
+    let lost = number(&result["result"]["loss"]["frames"]);
+    assert!(lost > 0 && rose >= lost, "{lost} were lost, and CPU {to} counted {rose}");
+    let backlogs = result["result"]["drops"][0]["backlogs"].as_array().expect("backlogs").clone();
+    let of_cpu = backlogs.iter().find(|one| one["cpu"] == to).unwrap_or_else(|| panic!("{backlogs:?}"));
+    let told = number(&of_cpu["dropped"]);
+    assert!(told >= lost && told <= rose, "{lost} {told} {rose}");
+    named
+}
+
+#[test]
+fn a_foreign_xdp_program_and_a_bridge_without_a_port_are_told_by_their_functions() {
+    all_seen(|| {
+        let dir = folder();
+        let (source, object) = (path(&dir, "drops.c"), path(&dir, "drops.o"));
+        std::fs::write(&source, ABORTS.replace("return 0;", "return 1;")).expect("a program");
+        run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
+        let script = r#"
+            $D sh -c "mount -t bpf bpf /sys/fs/bpf && ip link set dev dut0 xdp obj $F/drops.o sec xdp"
+            run xdp "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --engine packet --count 1000
+        "#;
+        in_a_lab(&dir, script).ok();
+        is_named(&dir, "xdp", &["veth_xdp_rcv_skb"], &["NOT_SPECIFIED", "XDP"])?;
+        let netdyno = command("netdyno").get_program().to_string_lossy().into_owned();
+        let script = format!(
+            "set -e\nip -n dut link set dut1 nomaster\n{netdyno} send 'ether(dst=02:00:00:00:00:02)/ipv4/udp' --on tx0 --measure rx0@receiver --rate 20kpps \
+             --count 1000 --trace-drops --quiet --json > {} || test $? -eq 1\n",
+            path(&dir, "bridge.json")
+        );
+        std::fs::write(path(&dir, "bridge.sh"), script).expect("a script");
+        run(format!("netdyno lab --dut bridge -- sh {}", path(&dir, "bridge.sh"))).ok();
+        let functions = ["br_handle_frame_finish", "br_flood", "br_forward"];
+        is_named(&dir, "bridge", &functions, &["NO_TX_TARGET", "NOT_SPECIFIED"])
+    });
+}
+
+/// Rules of both kinds of iptables, and what each counted by its own list.
+const BY_IPTABLES: &str = r#"
+    V='ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)'
+    I="$D iptables-$KIND"
+    $I -A FORWARD -p udp -m multiport --dports 2000,2001 -m comment --comment 'of a test' -j DROP
+    run drop "$V" --count 1000
+    $I -L FORWARD -v -x -n > $F/drop.list
+    $I -F FORWARD
+    $I -t raw -A PREROUTING -p udp --dport 2000 -m statistic --mode nth --every 2 --packet 0 -j DROP
+    run raw "$V" --count 1000
+    $I -t raw -L PREROUTING -v -x -n > $F/raw.list
+    $I -t raw -F PREROUTING
+    $I -P FORWARD DROP
+    run policy "$V" --count 1000
+"#;
+
+#[test]
+fn rules_of_both_kinds_of_iptables_are_told_as_far_as_they_can_be_read() {
+    for (kind, function) in [("nft", &["nf_hook_slow", "nft_do_chain"][..]), ("legacy", &["nf_hook_slow"])] {
+        if std::process::Command::new(format!("iptables-{kind}")).arg("--version").output().is_err() {
+            eprintln!("not run: iptables-{kind} is not installed");
+            continue;
+        }
+        all_seen(|| by_iptables(kind, function));
+    }
+}
+
+fn by_iptables(kind: &str, functions: &[&str]) -> Result<(), String> {
+    let dir = folder();
+    in_a_lab(&dir, &format!("KIND={kind}\n{BY_IPTABLES}")).ok();
+    for (name, table, frames) in [("drop", "filter", 1_000), ("raw", "raw", 500), ("policy", "filter", 1_000)]
+    {
+        is_named(&dir, name, functions, &["NETFILTER_DROP"])?;
+        if name != "policy" {
+            let list = std::fs::read_to_string(path(&dir, &format!("{name}.list"))).expect("iptables' own");
+            let counted =
+                list.lines().last().and_then(|line| line.split_whitespace().next()).expect("a rule");
+            assert_eq!(counted, frames.to_string(), "{list}");
+        }
+        let told = rules(&result(&dir, name));
+        assert_eq!(number(&told["frames"]), frames, "{told}");
+        if kind == "legacy" {
+            // Which of its rules it was nobody reads: none is named, and the command that shows them is.
+            let why = told["rules_uncertain"].as_str().expect("why");
+            assert!(
+                told.get("rules").is_none() && why.starts_with("legacy iptables has tables in use there"),
+                "{told}"
+            );
+            assert!(why.contains(&format!("`iptables-legacy -t {table} -L -v -x`")), "{why}");
+            continue;
+        }
+        let [rule] = &told["rules"].as_array().expect("rules")[..] else { panic!("{told}") };
+        assert_eq!((&rule["family"], &rule["table"]), (&"ip".into(), &table.into()), "{told}");
+        assert_eq!((&rule["counted"], &rule["certain"]), (&frames.into(), &true.into()), "{told}");
+        assert_eq!(rule.get("handle").is_none(), name == "policy", "{told}");
+    }
+    Ok(())
 }

@@ -161,3 +161,27 @@ fn backlogs_are_read_with_and_without_the_numbers_of_cpus() {
     let wrapped = cores::since(&cores::parse("0 1 0"), &cores::parse("0 ffffffff 0"));
     assert_eq!(wrapped[&0].dropped, 2);
 }
+
+/// What reading costs (docs/why-lost.md): `cargo test -p netdyno-drops --lib --release -- --ignored --nocapture costs`.
+#[test]
+#[ignore = "measures: by hand"]
+fn what_reading_rules_costs() {
+    for count in [10, 1_000, 10_000] {
+        let (namespace, beside) = here();
+        let rules: String = (0..count).map(|n| format!("udp dport {n} counter drop\n")).collect();
+        let text = format!("table inet f {{ chain c {{ type filter hook forward priority 0;\n{rules}}} }}");
+        let file = std::env::temp_dir().join(format!("netdyno-rules-{}-{count}.nft", std::process::id()));
+        std::fs::write(&file, text).expect("a file");
+        nft(&namespace, &format!("include \"{}\"", file.display()));
+        std::fs::remove_file(&file).expect("its own");
+        let each = (0..7).map(|_| {
+            let began = Instant::now();
+            let read = beside.read();
+            assert!(read.at.values().all(|of| of.rules.is_ok()));
+            began.elapsed()
+        });
+        let mut each: Vec<Duration> = each.collect();
+        each.sort();
+        println!("{count} rules: median {:?}, {each:?}", each[3]);
+    }
+}

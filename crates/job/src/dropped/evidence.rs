@@ -4,6 +4,7 @@
 //! `frames`: a rule that counted more than the others leave room for (`counted + frames > sum`) dropped some of them. That holds only if each of
 //! them counts what it drops and nothing else, and if together they counted as many as were dropped; otherwise all are named as possible.
 
+use drops::Cause;
 use drops::beside::rules::Suspect;
 use drops::beside::{Beside, Counters, Rules};
 use report::{DropBacklog, DropQueue, DropRule, Dropped, units};
@@ -19,6 +20,8 @@ pub(super) struct Facts {
     pub netns: u32,
     pub interfaces: BTreeSet<u32>,
     pub ethertypes: BTreeSet<u16>,
+    /// By which the kernel tells it apart.
+    pub causes: BTreeSet<Cause>,
 }
 
 /// Frames that netfilter dropped, copies included, by namespace and EtherType.
@@ -126,7 +129,7 @@ impl Evidence<'_> {
         let legacy = if by_nftables { BTreeSet::new() } else { rules.legacy };
         let dropped = facts.ethertypes.iter().filter_map(|of| self.filtered.get(&(facts.netns, *of))).sum();
         (one.rules, one.rules_uncertain) =
-            judged(&suspects, &legacy, one.frames.saturating_add(one.copies), dropped);
+            judged(&suspects, &legacy, by_nftables, (one.frames.saturating_add(one.copies), dropped));
     }
 }
 
@@ -146,15 +149,16 @@ fn drops_by_itself() -> bool {
     matches!((major, minor), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 7))
 }
 
-/// The rules of a cause with so many frames, of all that netfilter dropped there, and why it is not certain that they did.
+/// The rules of a cause with so many frames, of all that netfilter dropped there, and why it is not certain that they did. `by_nftables`: no
+/// other part of netfilter did.
 fn judged(
     suspects: &[Suspect],
     legacy: &BTreeSet<String>,
-    frames: u64,
-    dropped: u64,
+    by_nftables: bool,
+    (frames, dropped): (u64, u64),
 ) -> (Vec<DropRule>, Option<String>) {
     let sum: u64 = suspects.iter().filter_map(|suspect| suspect.rise).fold(0, u64::saturating_add);
-    let doubts = doubts(suspects, legacy, sum, dropped);
+    let doubts = doubts(suspects, legacy, by_nftables, (sum, dropped));
     let named = suspects.iter().map(|suspect| {
         let counted = suspect.rise.unwrap_or(0);
         DropRule {
@@ -180,7 +184,12 @@ fn judged(
 }
 
 /// What keeps anything from being certain.
-fn doubts(suspects: &[Suspect], legacy: &BTreeSet<String>, sum: u64, dropped: u64) -> Vec<String> {
+fn doubts(
+    suspects: &[Suspect],
+    legacy: &BTreeSet<String>,
+    by_nftables: bool,
+    (sum, dropped): (u64, u64),
+) -> Vec<String> {
     let count = |of: &dyn Fn(&Suspect) -> bool| suspects.iter().filter(|suspect| of(suspect)).count() as u64;
     let mut doubts = Vec::new();
     let mut say = |number: u64, what: &str| {
@@ -196,13 +205,21 @@ fn doubts(suspects: &[Suspect], legacy: &BTreeSet<String>, sum: u64, dropped: u6
     );
     if !legacy.is_empty() {
         let tables: Vec<&str> = legacy.iter().map(String::as_str).collect();
+        let shown: Vec<String> = tables.iter().map(|table| shown_by(table)).collect();
         doubts.push(format!(
-            "legacy iptables has tables in use there ({}), whose rules are not read: `iptables-legacy -L -v -x` there",
-            tables.join(", ")
+            "legacy iptables has tables in use there ({}), whose rules are not read: {} there",
+            tables.join(", "),
+            shown.join(", ")
         ));
+    } else if suspects.is_empty() && by_nftables {
+        doubts.push(
+            "nftables dropped them, and none of its rules that were there before or are there now: one was added and removed meanwhile".to_owned(),
+        );
     } else if suspects.is_empty() {
         doubts.push(
-            "no rule of nftables there can have been it: connection tracking, IPVS or a BPF program of netfilter can".to_owned(),
+            "no rule of nftables that was there before or is there now can have been it: connection tracking, IPVS, a BPF program of netfilter, or a \
+             rule that was added and removed meanwhile can"
+                .to_owned(),
         );
     }
     if doubts.is_empty() && sum < dropped {
@@ -215,6 +232,16 @@ fn doubts(suspects: &[Suspect], legacy: &BTreeSet<String>, sum: u64, dropped: u6
     doubts
 }
 
+/// The command that shows a table of legacy iptables with its counters: "ip filter".
+fn shown_by(table: &str) -> String {
+    let (family, name) = table.split_once(' ').unwrap_or((table, "filter"));
+    match family {
+        "ip6" => format!("`ip6tables-legacy -t {name} -L -v -x`"),
+        "arp" => format!("`arptables-legacy -t {name} -L -v`"),
+        _ => format!("`iptables-legacy -t {name} -L -v -x`"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +252,7 @@ mod tests {
     }
 
     fn told(suspects: &[Suspect], frames: u64, dropped: u64) -> (Vec<bool>, String) {
-        let (rules, doubt) = judged(suspects, &BTreeSet::new(), frames, dropped);
+        let (rules, doubt) = judged(suspects, &BTreeSet::new(), false, (frames, dropped));
         (rules.iter().map(|rule| rule.certain).collect(), doubt.unwrap_or_default())
     }
 
@@ -254,22 +281,32 @@ mod tests {
         }
         let (certain, why) = told(&[], 10, 10);
         assert!(certain.is_empty() && why.starts_with("no rule of nftables"), "{why}");
+        // What nftables dropped itself no other part of netfilter did.
+        let (rules, why) = judged(&[], &BTreeSet::new(), true, (10, 10));
+        let why = why.expect("a doubt");
+        assert!(
+            rules.is_empty() && why.starts_with("nftables dropped them") && !why.contains("IPVS"),
+            "{why}"
+        );
     }
 
     #[test]
     fn legacy_iptables_is_named_as_what_cannot_be_read() {
-        let legacy = BTreeSet::from(["ip filter".to_owned(), "ip nat".to_owned()]);
-        let (rules, why) = judged(&[suspect("f", Some(10), true)], &legacy, 10, 10);
+        let legacy = BTreeSet::from(["ip filter".to_owned(), "ip6 raw".to_owned()]);
+        let (rules, why) = judged(&[suspect("f", Some(10), true)], &legacy, false, (10, 10));
         assert!(!rules[0].certain);
+        let why = why.expect("a doubt");
+        assert!(why.contains("legacy iptables has tables in use there (ip filter, ip6 raw)"), "{why}");
         assert!(
-            why.expect("a doubt").contains("legacy iptables has tables in use there (ip filter, ip nat)")
+            why.ends_with("`iptables-legacy -t filter -L -v -x`, `ip6tables-legacy -t raw -L -v -x` there"),
+            "{why}"
         );
     }
 
     #[test]
     fn of_many_rules_some_are_named_and_the_others_counted() {
         let many: Vec<Suspect> = (0..20).map(|n| suspect(&format!("t{n}"), None, false)).collect();
-        let (rules, why) = judged(&many, &BTreeSet::new(), 10, 10);
+        let (rules, why) = judged(&many, &BTreeSet::new(), false, (10, 10));
         assert_eq!(rules.len(), NAMED);
         assert!(why.expect("a doubt").contains("12 more can have been it"));
     }

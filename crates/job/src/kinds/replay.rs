@@ -4,7 +4,7 @@ use super::Run;
 pub use super::shared::TwoSides;
 use super::shared::{Ends, Metering, Pace, Through};
 use super::{edits, lab, shared};
-use crate::dropped::Trace;
+use crate::dropped::{Follow, Trace};
 use crate::learning::{self, Kept, Learning};
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
@@ -73,6 +73,8 @@ pub struct Settings {
     pub metering: Metering,
     /// What this host's kernel drops meanwhile is traced.
     pub trace: Trace,
+    /// It is traced already, in a lab: what is dropped is looked at while the run lasts.
+    pub follow: Option<Follow>,
     /// In a lab of its own.
     pub lab: Option<spec::Lab>,
     /// What is in between learns addresses, if that is known.
@@ -164,6 +166,7 @@ impl Settings {
             through: Through::default(),
             metering: Metering::default(),
             trace: Trace::No,
+            follow: None,
             lab: None,
             between_learns: None,
             packets: None,
@@ -214,6 +217,7 @@ impl Settings {
                 only_side: job.only_side,
                 measure2: second.measure,
             },
+            follow: None,
             trace: Trace::of(job.trace_drops, job.no_trace_drops, job.lab.is_some()),
             lab: job.lab,
             write: job.write,
@@ -374,6 +378,7 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
         let board = std::sync::Arc::clone(&session.board);
         let counters = own.counters();
         let tracing = own.tracing(std::mem::take(&mut settings.trace), settings.metering.how.clock);
+        settings.follow = tracing.follow();
         let mut report = replay(command, settings, (vec![near], vec![rx]), session)?;
         tracing.finish(&mut report);
         own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
@@ -515,6 +520,7 @@ pub fn replay(
         tx: if settings.through.engine == EngineName::Null { Vec::new() } else { tx },
         rx,
         trace: settings.trace,
+        follow: settings.follow,
         round_trip: settings.metering.round_trip,
         capture: settings.metering.how.capture.clone(),
         cpus,

@@ -6,7 +6,7 @@ use super::resolve::resolve;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
-use crate::dropped::Trace;
+use crate::dropped::{Follow, Trace};
 use crate::mesh::{self, Station};
 use crate::place::Place;
 use crate::run::{self, PerPort, Setup};
@@ -32,14 +32,14 @@ impl Run for spec::Send {
 }
 
 fn run(args: &Send, session: Session) -> Result<Report> {
-    let Some(asked) = &args.lab else { return sent(args, None, session) };
+    let Some(asked) = &args.lab else { return sent(args, None, None, session) };
     let through = Through::of(args.through(), &session.consent);
     shared::check_lab(&through)?;
     let own = lab::TwoHosts::make(asked, through.queues())?;
     let board = Arc::clone(&session.board);
     let counters = own.counters();
     let tracing = own.tracing(traced(args, true), args.meter.clock);
-    let mut report = sent(args, Some(own.places()?), session)?;
+    let mut report = sent(args, Some(own.places()?), tracing.follow(), session)?;
     tracing.finish(&mut report);
     own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
     Ok(report)
@@ -50,8 +50,8 @@ pub(super) fn traced(args: &Send, in_a_lab: bool) -> Trace {
     Trace::of(args.trace_drops, args.no_trace_drops, in_a_lab)
 }
 
-/// From and to these places, or those that are named.
-fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Report> {
+/// From and to these places, or those that are named; what is dropped may be traced already.
+fn sent(args: &Send, places: Option<[Place; 2]>, follow: Option<Follow>, session: Session) -> Result<Report> {
     let pace = Pace::from(args);
     shared::check_pace(&pace)?;
     let through = Through::of(args.through(), &session.consent);
@@ -138,6 +138,7 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         patient: true,
         per_port: several.then_some(PerPort { ports: tx.len(), workers, arrive }),
         trace: traced(args, false),
+        follow,
         tx,
         rx,
         round_trip: args.round_trip,

@@ -5,6 +5,7 @@ use super::intended::{Intended, time_of};
 use super::losses::{Mark, Numbers};
 use super::meters::Meters;
 use super::{Interim, Onlooker, Setup, by_hand, trust};
+use crate::dropped::{Follow, OverTime};
 use crate::panel::Panel;
 use crate::samples::Spreads;
 use engine::{Control, Course, Ended, Job, Reach, Sent};
@@ -60,6 +61,8 @@ pub struct Watch<'a> {
     /// Delays between the samples, and those up to the latest look.
     spreads: Spreads,
     delays: histogram::Histogram,
+    /// What the kernel had dropped at each sample, where that is traced.
+    drops: Option<OverTime>,
     /// Every how many samples one is kept.
     stride: u32,
     skipped: u32,
@@ -137,6 +140,7 @@ impl<'a> Watch<'a> {
             samples: vec![Sample::default()],
             spreads: Spreads::new(),
             delays: histogram::Histogram::new(),
+            drops: setup.follow.as_ref().map(Follow::begin),
             stride: 1,
             skipped: 0,
             latest: Sample::default(),
@@ -270,6 +274,9 @@ impl<'a> Watch<'a> {
             self.skipped = 0;
             self.samples.push(sample);
             self.spreads.push(&self.delays);
+            if let Some(drops) = &mut self.drops {
+                drops.push();
+            }
             if self.samples.len() > MOST_INTERVALS {
                 let mut keep = false;
                 self.samples.retain(|_| {
@@ -277,6 +284,9 @@ impl<'a> Watch<'a> {
                     keep
                 });
                 self.spreads.halve();
+                if let Some(drops) = &mut self.drops {
+                    drops.halve();
+                }
                 self.stride *= 2;
             }
         }
@@ -386,9 +396,17 @@ impl<'a> Watch<'a> {
         while self.samples.len() > 1 && self.samples.last().is_some_and(|s| s.at_ns >= at) {
             self.samples.pop();
             self.spreads.pop();
+            if let Some(drops) = &mut self.drops {
+                drops.pop();
+            }
         }
         self.samples.push(last);
         self.spreads.push(&self.delays);
+        if let Some(mut drops) = self.drops.take() {
+            drops.push();
+            let is_told = self.samples.windows(2).map(|pair| pair[1].at_ns > pair[0].at_ns);
+            drops.leave(sent.started_ns, is_told);
+        }
         if let Some(shown) = self.shown.take() {
             let metered = self.meter.is_some();
             if let Some(panel) = &mut self.panel {

@@ -24,7 +24,7 @@ pub use crate::data::sections::collection::{Collection, Exported, Exporter, Writ
 pub use crate::data::sections::conversations::Conversation;
 pub use crate::data::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
 pub use crate::data::sections::drops::{
-    DropBacklog, DropQueue, DropRule, Dropped, DroppedKind, DroppedOfStream, DropsTraced,
+    DropBacklog, DropQueue, DropRule, Dropped, DroppedKind, DroppedOfStream, DropsOverTime, DropsTraced,
 };
 pub use crate::data::sections::endpoint::{
     Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointMemory, EndpointStream, Opening,

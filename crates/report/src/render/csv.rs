@@ -15,12 +15,40 @@ lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_ma
 
 /// The intervals of a run, a row each, with a header.
 pub fn render(report: &Report) -> String {
-    let mut out = format!("{HEADER}\n");
-    for interval in &report.intervals {
+    let causes = causes(report);
+    let names = causes.iter().map(|(name, _)| format!(",{}", text(name))).collect::<String>();
+    let mut out = format!("{HEADER}{names}\n");
+    for (number, interval) in report.intervals.iter().enumerate() {
         out.push_str(&row(interval, crate::render::conclusion::is_by_count(report)));
+        for (_, frames) in &causes {
+            match frames.get(number) {
+                // Writing to a String cannot fail.
+                Some(frames) => write!(out, ",{frames}").unwrap_or_default(),
+                None => out.push(','),
+            }
+        }
         out.push('\n');
     }
     out
+}
+
+/// A column for each cause of the loss, where drops were traced: a run without has none of these. Their names hold what differs.
+fn causes(report: &Report) -> Vec<(String, &[u64])> {
+    let traced = report.result.drops_traced.as_ref();
+    let Some(over_time) = traced.and_then(|traced| traced.over_time.as_ref()) else { return Vec::new() };
+    let told: Vec<_> = report.result.drops.iter().filter(|one| !one.by_interval.is_empty()).collect();
+    let names = crate::render::drops::labels(&told).into_iter().map(|name| format!("dropped_frames: {name}"));
+    let mut columns: Vec<_> = names.zip(told.iter().map(|one| &one.by_interval[..])).collect();
+    let others = [
+        ("dropped_frames: other causes", &over_time.others_by_interval),
+        ("not_seen_frames", &over_time.not_seen_by_interval),
+    ];
+    for (name, frames) in others {
+        if !frames.is_empty() {
+            columns.push((name.to_owned(), &frames[..]));
+        }
+    }
+    columns
 }
 
 fn row(i: &Interval, by_count_only: bool) -> String {

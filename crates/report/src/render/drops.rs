@@ -14,7 +14,7 @@ pub fn render(of: &Drops) -> String {
         return format!("The kernel dropped no frame in {over}.\n{}", remarks(of));
     }
     let mut text = format!("The kernel dropped {} in {over}.\n\n", counted(of.frames, "frame"));
-    text += &table(&of.drops, ROWS);
+    text += &table(&of.drops, ROWS, false);
     let witnesses = witnesses(of.drops.iter().take(ROWS));
     if !witnesses.is_empty() {
         text += "\nWho counted them\n";
@@ -32,22 +32,53 @@ pub fn render(of: &Drops) -> String {
     text + &remarks(of)
 }
 
-/// Function, reason, interface, what it was and how many, in at most so many rows.
-pub(crate) fn table(drops: &[Dropped], most: usize) -> String {
-    let mut table = Table::with_header(["function", "reason", "at", "what", "frames", "copies"]);
+/// Function, reason, interface, what it was, how many, and when if that is asked for, in at most so many rows.
+pub(crate) fn table(drops: &[Dropped], most: usize, when: bool) -> String {
+    let mut table = Table::with_header(["function", "reason", "at", "what", "frames", "copies", "when"]);
     for one in drops.iter().take(most) {
         let copies = (one.copies > 0).then(|| count(one.copies));
         table.row(
             &one.function,
-            [Some(printable(&one.reason)), at(one), what(one), Some(count(one.frames)), copies],
+            [
+                Some(printable(&one.reason)),
+                at(one),
+                what(one),
+                Some(count(one.frames)),
+                copies,
+                when.then(|| from_to(one)),
+            ],
         );
     }
     let rest: u64 = drops.iter().skip(most).map(|one| one.frames).sum();
     if drops.len() > most {
         let label = format!("{} more", counted((drops.len() - most) as u64, "row"));
-        table.row(&label, [None, None, None, Some(count(rest)), None]);
+        table.row(&label, [None, None, None, Some(count(rest)), None, None]);
     }
     table.to_string()
+}
+
+/// "1.00 s to 2.00 s": the kernel tells times of drops to the tick.
+pub(crate) fn from_to(one: &Dropped) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    format!("{:.2} s to {:.2} s", seconds(one.first_ns), seconds(one.last_ns))
+}
+
+/// What each cause is called, differently from all others: "nf_hook_slow, NETFILTER_DROP (v1)".
+pub(crate) fn labels(causes: &[&Dropped]) -> Vec<String> {
+    let short = |one: &Dropped| {
+        let at = one.interface.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
+        printable(&one.cause()) + &at
+    };
+    let all: Vec<String> = causes.iter().map(|one| short(one)).collect();
+    let named = causes.iter().zip(&all).map(|(one, name)| {
+        // Numbers of namespaces differ from run to run.
+        let is_alone = all.iter().filter(|other| *other == name).count() == 1;
+        match one.namespace.filter(|_| !is_alone) {
+            Some(namespace) => format!("{name} (netns {namespace})"),
+            None => name.clone(),
+        }
+    });
+    named.collect()
 }
 
 fn at(one: &Dropped) -> Option<String> {

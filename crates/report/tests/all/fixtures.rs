@@ -97,6 +97,16 @@ pub fn lossy_replay() -> Report {
         (sum(|i| i.intended_frames), sum(|i| i.tx_frames), sum(|i| i.rx_frames), sum(|i| i.lost_frames));
     let second = 1_000_000_000;
     let latency = latency(arrived);
+    let lost_of_each = report.intervals.iter().map(|i| i.lost_frames.unwrap_or(0));
+    let by_interval: Vec<u64> = lost_of_each.clone().map(|lost| lost / 3).collect();
+    let outside_frames = lost / 3 - by_interval.iter().sum::<u64>();
+    let mut left = outside_frames;
+    let not_seen = lost_of_each.zip(&by_interval).map(|(lost, named)| {
+        let later = left.min(lost - named);
+        left -= later;
+        lost - named - later
+    });
+    let not_seen_by_interval = not_seen.collect();
     report.result = Achieved {
         drops: vec![
             Dropped {
@@ -107,6 +117,8 @@ pub fn lossy_replay() -> Report {
                 interface: Some("v1".into()),
                 first_ns: 10_000_000,
                 last_ns: 59_000_000_000,
+                by_interval,
+                outside_frames,
                 streams: vec![DroppedOfStream {
                     stream: 1,
                     frames: lost / 3,
@@ -129,6 +141,11 @@ pub fn lossy_replay() -> Report {
         drops_traced: Some(DropsTraced {
             named_frames: lost / 3,
             not_seen_frames: Some(lost - lost / 3),
+            over_time: Some(DropsOverTime {
+                outside_frames,
+                not_seen_by_interval,
+                ..DropsOverTime::default()
+            }),
             ..DropsTraced::default()
         }),
         link_events: vec![LinkEvent {

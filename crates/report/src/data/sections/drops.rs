@@ -55,10 +55,17 @@ pub struct Dropped {
     /// The meter had counted them before: they arrived, and are no part of the loss.
     #[serde(default, skip_serializing_if = "is_false")]
     pub measured: bool,
-    /// When the first one was dropped, to about 10 ms, from the beginning on.
+    /// When the first one was dropped, to about 10 ms, from the beginning on: of a run with intervals from its first frame on.
     pub first_ns: u64,
     /// When the last one was dropped.
     pub last_ns: u64,
+    /// How many in each of the result's `intervals`, by when they were dropped: of the causes that lost the most frames of a run. Those of the
+    /// others are in `drops_traced.over_time`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_interval: Vec<u64>,
+    /// Those dropped before the first interval or after the last one: with them `by_interval` comes to `frames`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside_frames: u64,
     /// Which of the test's frames, by stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<DroppedOfStream>,
@@ -186,9 +193,27 @@ pub struct DropsTraced {
     /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted_frames: u64,
+    /// What of the loss was when. Left out where nothing was followed: without intervals, and where a note says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<DropsOverTime>,
     /// What the reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// The loss over time, beside `by_interval` of the causes that lost most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DropsOverTime {
+    /// Frames in each of the result's `intervals` that other causes dropped; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_by_interval: Vec<u64>,
+    /// Frames that all causes dropped before the first interval or after the last one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside_frames: u64,
+    /// Lost frames in each interval that this kernel did not drop, as far as the times of two kinds allow: a loss counts where the frame was
+    /// sent, a drop where it was dropped. They come to `not_seen_frames`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_seen_by_interval: Vec<u64>,
 }
 
 /// The value of [`Drops::schema`].
@@ -308,7 +333,10 @@ const MEANINGS: [(&str, &str); 31] = [
         "more waited for a neighbour's answer than may: `ip neigh` there, neigh.*.unres_qlen_bytes",
     ),
     ("NEIGH_DEAD", "the neighbour's entry was removed"),
-    ("QDISC_DROP", "a queueing discipline was full or drops on purpose: `tc -s qdisc` there"),
+    (
+        "QDISC_DROP",
+        "a queueing discipline was full or drops on purpose, or the interface has no carrier: `tc -s qdisc`, `ip link` there",
+    ),
     ("QDISC_OVERLIMIT", "a queueing discipline was full: `tc -s qdisc` there"),
     ("CPU_BACKLOG", "the receiving CPU's backlog was full: net.core.netdev_max_backlog, more queues or RPS"),
     ("TC_INGRESS", "a filter of traffic control drops them: `tc -s filter show dev IFACE ingress` there"),

@@ -3,6 +3,7 @@
 
 use super::escape::Esc;
 use super::marks;
+use super::parts::{self, Part};
 use super::plot::{Frame, Scale, Svg, WIDTH, round_up, tick_number};
 use super::timeline::{self, Pane, Stretch};
 use crate::data::distribution::{Bucket, Distribution, coarsen};
@@ -26,17 +27,23 @@ pub(super) struct Chart {
 
 /// Rates, loss and latency of a run on one axis of time. What was not measured has no pane. `counted` is what arrived: frames,
 /// or a collector's messages.
-pub(super) fn over_time(intervals: &[Interval], counted: &str) -> Option<Chart> {
-    let stretches = stretches(intervals);
-    let panes: Vec<Pane> = [rates(&stretches, counted), losses(&stretches), latencies(&stretches)]
+pub(super) fn over_time(report: &Report, counted: &str) -> Option<Chart> {
+    let intervals = &report.intervals[..];
+    let (stretches, parts) = (stretches(intervals), parts::of(report));
+    let panes: Vec<Pane> = [rates(&stretches, counted), losses(&stretches, &parts), latencies(&stretches)]
         .into_iter()
         .flatten()
         .collect();
-    let tips: Vec<Stretch> = stretches.iter().map(|i| (i.start_ns, i.end_ns, tip(i))).collect();
+    let tips = stretches.iter().enumerate();
+    let tips: Vec<Stretch> =
+        tips.map(|(n, i)| (i.start_ns, i.end_ns, tip(i) + &parts::tip(&parts, n))).collect();
     let mut legend = Vec::new();
-    for line in panes.iter().flat_map(|pane| &pane.lines) {
-        let name = NAMES.iter().find(|(class, _)| *class == line.class).map_or("", |(_, name)| name);
-        legend.push((line.class, name.to_owned()));
+    for pane in &panes {
+        for line in &pane.lines {
+            let name = NAMES.iter().find(|(class, _)| *class == line.class).map_or("", |(_, name)| name);
+            legend.push((line.class, name.to_owned()));
+        }
+        legend.extend(pane.areas.iter().map(|area| (area.class, area.name.clone())));
     }
     let has_latency = stretches.iter().any(|i| i.latency_p50_ns.is_some());
     let drawn = |class| legend.iter().any(|(drawn, _)| *drawn == class);
@@ -54,6 +61,7 @@ pub(super) fn over_time(intervals: &[Interval], counted: &str) -> Option<Chart> 
             format!(" {} of {} had loss.", units::count(lossy), units::counted(known, "interval"))
         }
     };
+    note += &parts::note(report, &parts);
     if intervals.len() > stretches.len() && has_latency {
         note += " Where the plot joins several intervals, the longest of their latencies counts.";
     }
@@ -87,12 +95,12 @@ pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str
             height: 170.0,
             y: timeline::Axis::linear(max / factor, 5),
             lines: scaled(lines, factor),
-            dots: Vec::new(),
+            ..Pane::default()
         });
     }
     if let Some(lines) = both(&share_lost) {
         let y = timeline::Axis::linear(greatest(&lines)?, 2);
-        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines, dots: Vec::new() });
+        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines, ..Pane::default() });
     }
     for (name, value) in
         [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)]
@@ -104,7 +112,7 @@ pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str
                 height: 90.0,
                 y,
                 lines,
-                dots: Vec::new(),
+                ..Pane::default()
             });
         }
     }
@@ -186,27 +194,35 @@ fn rates(of: &[Interval], counted: &str) -> Option<Pane> {
         height: 190.0,
         y: timeline::Axis::linear(max / factor, 5),
         lines: scaled(lines, factor),
-        dots: Vec::new(),
+        ..Pane::default()
     })
 }
 
 /// Of the frames sent in the interval; where the sender is not ours, of those that should have arrived.
 fn share_lost(i: &Interval) -> Option<f64> {
-    let lost = i.lost_frames?;
-    let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
-    // Of nothing there is no share.
-    (of > 0).then(|| (lost as f64 / of as f64).min(1.0) * 100.0)
+    share(i, i.lost_frames?)
 }
 
-fn losses(of: &[Interval]) -> Option<Pane> {
+/// So many of those that were sent, in percent.
+pub(super) fn share(i: &Interval, frames: u64) -> Option<f64> {
+    let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(i.lost_frames?)))?;
+    // Of nothing there is no share.
+    (of > 0).then(|| (frames as f64 / of as f64).min(1.0) * 100.0)
+}
+
+/// The loss, and under its line its parts by cause.
+fn losses(of: &[Interval], parts: &[Part]) -> Option<Pane> {
     let lines: Vec<_> = line("lost", of, share_lost).into_iter().collect();
-    let max = greatest(&lines)?;
+    let areas = parts::areas(of, parts);
+    let highest = areas.iter().flat_map(|area| &area.steps).map(|(.., [_, high])| *high);
+    let max = highest.fold(greatest(&lines)?, f64::max);
     Some(Pane {
         title: "% lost".to_owned(),
-        height: 70.0,
+        height: if areas.is_empty() { 70.0 } else { 110.0 },
         y: timeline::Axis::linear(max, 2),
         lines,
-        dots: Vec::new(),
+        areas,
+        ..Pane::default()
     })
 }
 
@@ -219,7 +235,7 @@ fn latencies(of: &[Interval]) -> Option<Pane> {
     ];
     let lines: Vec<_> = lines.into_iter().flatten().collect();
     let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 4);
-    Some(Pane { title: format!("latency, {unit}"), height: 130.0, y, lines, dots: Vec::new() })
+    Some(Pane { title: format!("latency, {unit}"), height: 130.0, y, lines, ..Pane::default() })
 }
 
 /// The least value above 0 of some lines; 0 if there is none.
@@ -414,8 +430,20 @@ pub(super) fn axis_time(max: f64) -> (f64, &'static str) {
 /// The intervals, neighbours joined until there are few enough to draw. One without extent has no rate.
 fn stretches(intervals: &[Interval]) -> Vec<Interval> {
     let intervals: Vec<_> = intervals.iter().filter(|i| i.duration_ns() > 0).copied().collect();
-    let group = intervals.len().div_ceil(MOST_STRETCHES).max(1);
-    intervals.chunks(group).filter_map(|group| group.iter().copied().reduce(join)).collect()
+    intervals.chunks(group(intervals.len())).filter_map(|group| group.iter().copied().reduce(join)).collect()
+}
+
+/// So many intervals are one stretch.
+fn group(intervals: usize) -> usize {
+    intervals.div_ceil(MOST_STRETCHES).max(1)
+}
+
+/// What was counted in each interval, summed over the stretches.
+pub(super) fn summed(intervals: &[Interval], counted: &[u64]) -> Vec<u64> {
+    let pairs = intervals.iter().zip(counted).filter(|(i, _)| i.duration_ns() > 0);
+    let counted: Vec<u64> = pairs.map(|(_, counted)| *counted).collect();
+    let sum = |group: &[u64]| group.iter().fold(0_u64, |sum, more| sum.saturating_add(*more));
+    counted.chunks(group(counted.len())).map(sum).collect()
 }
 
 fn join(a: Interval, b: Interval) -> Interval {

@@ -173,14 +173,14 @@ fn over_time(all: &[Conversation]) -> Option<Chart> {
             height: 100.0,
             y: Axis::linear(most / factor, 3),
             lines: charts::scaled(requests, factor),
-            dots: Vec::new(),
+            ..Pane::default()
         },
         Pane {
             title: "other answers than captured, or none".to_owned(),
             height: 60.0,
             y: Axis::whole(charts::greatest(&others)?.max(1.0), 2),
             lines: others,
-            dots: Vec::new(),
+            ..Pane::default()
         },
     ];
     if let Some((least, longest)) = range {
@@ -191,6 +191,7 @@ fn over_time(all: &[Conversation]) -> Option<Chart> {
             y,
             lines,
             dots,
+            ..Pane::default()
         });
     }
     let tips: Vec<Stretch> = rows.iter().map(|(from, to, of)| (*from, *to, tip(*from, *to, of))).collect();

@@ -189,7 +189,7 @@ impl Panel {
         };
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
         let title = format!("{}{unit}", self.title);
-        Some(Pane { title, height: PANEL, y, lines: charts::scaled(lines, factor), dots: Vec::new() })
+        Some(Pane { title, height: PANEL, y, lines: charts::scaled(lines, factor), ..Pane::default() })
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod escape;
 pub(crate) mod grid;
 mod marks;
 mod nines;
+mod parts;
 mod plot;
 mod search;
 mod stamp;
@@ -271,7 +272,7 @@ fn plots(report: &Report) -> String {
     // A probe and a collector count flows: nobody looks for loss and latency there.
     let of_flows = report.result.collection.is_some() || report.result.metering.is_some();
     let counted = if report.result.collection.is_some() { "messages" } else { "frames" };
-    match charts::over_time(&report.intervals, counted) {
+    match charts::over_time(report, counted) {
         Some(chart) => {
             out += &chart.html();
             if !of_flows && report.intervals.iter().all(|i| i.lost_frames.is_none()) {

@@ -22,14 +22,26 @@ const TITLE: f64 = 30.0;
 const AIR: f64 = 4.0;
 
 /// One quantity, in one or several lines.
+#[derive(Default)]
 pub(super) struct Pane {
     /// Its name with its unit.
     pub title: String,
     /// Height of the plotting area.
     pub height: f64,
     pub y: Axis,
+    /// Under the lines.
+    pub areas: Vec<Area>,
     pub lines: Vec<Line>,
     pub dots: Vec<Dot>,
+}
+
+/// What lies between two values in each stretch.
+pub(super) struct Area {
+    pub class: &'static str,
+    /// What it is called in a legend.
+    pub name: String,
+    /// From and to in time, and the lower and the higher value.
+    pub steps: Vec<(u64, u64, [f64; 2])>,
 }
 
 /// A single event; the class tells its kind by shape and colour.
@@ -53,6 +65,12 @@ pub(super) struct Line {
 
 /// A stretch of time and what a reader sees who points at it.
 pub(super) type Stretch = (u64, u64, String);
+
+impl Default for Axis {
+    fn default() -> Self {
+        Self::linear(1.0, 1)
+    }
+}
 
 impl Axis {
     /// From 0 to a round value above `max`, both in the axis' unit.
@@ -125,6 +143,12 @@ pub(super) fn draw(panes: &[Pane], stretches: &[Stretch], label: &str) -> Option
             .unwrap_or_default();
         }
         view(&mut out, (y1 - AIR, y0 + AIR), |out| {
+            for area in &pane.areas {
+                let d = filled(area, &at, &y);
+                if !d.is_empty() {
+                    write!(out, "<path class=\"{}\" d=\"{d}\"/>", area.class).unwrap_or_default();
+                }
+            }
             for line in &pane.lines {
                 let d = path(line, &at, &y);
                 if !d.is_empty() {
@@ -208,6 +232,17 @@ fn view(out: &mut String, (top, bottom): (f64, f64), inside: impl FnOnce(&mut St
     .unwrap_or_default();
     inside(out);
     out.push_str("</svg>");
+}
+
+/// A rectangle for each stretch that has a height.
+fn filled(area: &Area, at: &dyn Fn(u64) -> f64, y: &dyn Fn(f64) -> f64) -> String {
+    let mut d = String::new();
+    for (from, to, [low, high]) in area.steps.iter().filter(|(.., [low, high])| low < high) {
+        let (x0, x1, y0, y1) = (at(*from), at(*to), y(*low), y(*high));
+        // Writing to a String cannot fail.
+        write!(d, "M{x0:.1} {y0:.1}V{y1:.1}H{x1:.1}V{y0:.1}Z").unwrap_or_default();
+    }
+    d
 }
 
 fn path(line: &Line, at: &dyn Fn(u64) -> f64, y: &dyn Fn(f64) -> f64) -> String {

@@ -4,7 +4,7 @@ use super::{Line, Section};
 use crate::data::model::Report;
 use crate::data::sections::drops::{Dropped, DroppedKind, DropsTraced};
 use crate::data::units::{self, printable};
-use crate::render::drops::{meanings, table, witnesses};
+use crate::render::drops::{from_to, meanings, table, witnesses};
 use crate::render::html::grid::Grid;
 use crate::render::text::Options;
 
@@ -27,7 +27,7 @@ impl Section for OfDrops {
         if drops.is_empty() || !options.verbose && tests(drops).count() < 2 {
             return Vec::new();
         }
-        let mut text = format!("Dropped by this kernel\n{}", table(drops, ROWS));
+        let mut text = format!("Dropped by this kernel\n{}", table(drops, ROWS, is_followed(report)));
         for line in witnesses {
             text += &format!("  {line}\n");
         }
@@ -81,12 +81,19 @@ pub(crate) fn tests(drops: &[Dropped]) -> impl Iterator<Item = &Dropped> {
     drops.iter().filter(|one| one.kind == DroppedKind::Test && !one.measured && one.frames > 0)
 }
 
+/// Whether times count from the first frame on.
+fn is_followed(report: &Report) -> bool {
+    report.result.drops_traced.as_ref().is_some_and(|traced| traced.over_time.is_some())
+}
+
 /// "12,000 at nf_hook_slow, NETFILTER_DROP", and what is left.
 fn facts(report: &Report, traced: &DropsTraced) -> Vec<String> {
     let drops = &report.result.drops;
+    let followed = is_followed(report);
     let said = |one: &Dropped| {
         let at = one.interface.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
-        format!("{} at {}{at}", units::count(one.frames), printable(&one.cause()))
+        let when = if followed { format!(" from {}", from_to(one)) } else { String::new() };
+        format!("{} at {}{at}{when}", units::count(one.frames), printable(&one.cause()))
     };
     let mut facts: Vec<String> = tests(drops).take(IN_A_LINE).map(said).collect();
     let rest: u64 = tests(drops).skip(IN_A_LINE).map(|one| one.frames).sum();

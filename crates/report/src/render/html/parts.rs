@@ -1,0 +1,93 @@
+//! The loss over time as coloured parts: what each cause dropped, and what this host's kernel did not see.
+
+use super::charts::{share, summed};
+use super::timeline::Area;
+use crate::data::model::{Interval, Report};
+use crate::data::units;
+use crate::render::drops::labels;
+
+/// Colours of causes, far from the one of the loss itself first.
+const CLASSES: [&str; 6] = ["part s0", "part s2", "part s5", "part s4", "part s3", "part s1"];
+
+/// One part.
+pub(super) struct Part {
+    class: &'static str,
+    name: String,
+    /// Of each stretch.
+    frames: Vec<u64>,
+}
+
+/// The parts of a run whose drops were traced.
+pub(super) fn of(report: &Report) -> Vec<Part> {
+    let traced = report.result.drops_traced.as_ref();
+    let Some(over_time) = traced.and_then(|traced| traced.over_time.as_ref()) else { return Vec::new() };
+    // A file from elsewhere may have more or fewer.
+    let told: Vec<_> = report
+        .result
+        .drops
+        .iter()
+        .filter(|one| is_whole(report, &one.by_interval))
+        .take(CLASSES.len())
+        .collect();
+    let causes = CLASSES.iter().zip(labels(&told)).zip(&told);
+    let causes = causes.map(|((class, name), one)| (*class, name, &one.by_interval));
+    let rest = [
+        ("part s6", "other causes", &over_time.others_by_interval),
+        ("part unseen", "not seen by this kernel", &over_time.not_seen_by_interval),
+    ];
+    let rest = rest.map(|(class, name, counted)| (class, name.to_owned(), counted));
+    let parts = causes.chain(rest).filter(|(.., counted)| is_whole(report, counted));
+    let parts =
+        parts.map(|(class, name, counted)| Part { class, name, frames: summed(&report.intervals, counted) });
+    parts.filter(|part| part.frames.iter().any(|frames| *frames > 0)).collect()
+}
+
+fn is_whole(report: &Report, counted: &[u64]) -> bool {
+    !counted.is_empty() && counted.len() == report.intervals.len()
+}
+
+/// The parts upon each other, in percent of what was sent in each stretch.
+pub(super) fn areas(stretches: &[Interval], parts: &[Part]) -> Vec<Area> {
+    let mut below = vec![0_u64; stretches.len()];
+    let area = |part: &Part| {
+        let mut steps = Vec::new();
+        for ((stretch, below), frames) in stretches.iter().zip(&mut below).zip(&part.frames) {
+            let low = share(stretch, *below);
+            *below = below.saturating_add(*frames);
+            if let (Some(low), Some(high)) = (low, share(stretch, *below)) {
+                steps.push((stretch.start_ns, stretch.end_ns, [low, high]));
+            }
+        }
+        Area { class: part.class, name: part.name.clone(), steps }
+    };
+    parts.iter().map(area).collect()
+}
+
+/// What a reader sees of a stretch besides the rest.
+pub(super) fn tip(parts: &[Part], stretch: usize) -> String {
+    let frames = |part: &Part| part.frames.get(stretch).copied().filter(|frames| *frames > 0);
+    let said = |part: &Part| Some(format!(" · {}: {}", part.name, units::count(frames(part)?)));
+    parts.iter().filter_map(said).collect()
+}
+
+/// What to know of them.
+pub(super) fn note(report: &Report, parts: &[Part]) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    let mut note =
+        " The colours are its causes: a drop counts where it happened, a loss where the frame was sent."
+            .to_owned();
+    let traced = report.result.drops_traced.as_ref();
+    let outside = traced.and_then(|traced| traced.over_time.as_ref()).map_or(0, |over| over.outside_frames);
+    if outside > 0 {
+        note += &format!(
+            " {} dropped before the first interval or after the last one.",
+            match outside {
+                1 => "1 more frame was".to_owned(),
+                more => format!("{} more frames were", units::count(more)),
+            }
+        );
+    }
+    note
+}
