@@ -64,7 +64,8 @@ else:
 
 #[test]
 fn times_in_captures_are_those_of_the_shape() {
-    let dir = folder();
+    let folder = folder();
+    let dir = folder.path().display();
     let judge = format!("{dir}/judge.py");
     std::fs::write(&judge, JUDGE).expect("a script");
     for (what, rate, count, shape) in [
@@ -95,7 +96,8 @@ fn times_in_captures_are_those_of_the_shape() {
 
 #[test]
 fn a_seed_has_the_same_times_again_and_another_has_others() {
-    let dir = folder();
+    let folder = folder();
+    let dir = folder.path().display();
     let times = |seed: u64| {
         let file = format!("{dir}/{seed}.pcap");
         let line = format!(

@@ -526,6 +526,9 @@ fn expression(args: &Request<'_>, text: &str, place: Option<&Place>) -> Result<P
     };
     let endless = args.pace.count.is_none() && args.pace.duration.is_none();
     let program = shared::shaped(program.with_schedule(schedule), args.shape(), seed)?;
+    if let (Some(shape), Some(place)) = (args.shape(), place) {
+        shared::check_peak(&program, shape, place)?;
+    }
     let resolved = Resolved { seed: program.uses_seed().then_some(seed), ..resolved };
     Ok(Planned { program, resolved, total: args.pace.count, endless, warnings })
 }

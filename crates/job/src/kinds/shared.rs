@@ -491,6 +491,29 @@ pub fn shaped(program: Program, shape: Option<&Shape>, seed: u64) -> Result<Prog
     Ok(program.with_schedule(shape.schedule(frames, per_ns, seed)))
 }
 
+/// Refuses a shape that at its highest is more than the link carries.
+///
+/// # Errors
+/// That it is.
+pub fn check_peak(program: &Program, shape: &Shape, place: &Place) -> Result<()> {
+    let (Some(Schedule::Shaped(shaped)), Some(link)) = (program.only_schedule(), place.bits_per_second())
+    else {
+        return Ok(());
+    };
+    let shortest = program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min();
+    let bits = f64::from(shortest.unwrap_or(0) + LAYER1_OVERHEAD) * 8.0;
+    // As much as the link carries is possible, whatever the arithmetic loses.
+    if !place.is_virtual() && shaped.highest() * bits > link as f64 * 1.001 {
+        bail!(
+            "`.shape` {shape}: at its highest {} are more than {} can do: its link runs at {}; give a lower `.rate`",
+            report::units::frame_rate(shaped.highest()),
+            place.spec,
+            report::units::bit_rate(link as f64)
+        );
+    }
+    Ok(())
+}
+
 /// The rate and its shape as the result tells them.
 pub fn requested_shape(rate: Rate, schedule: &Schedule, shape: Option<&Shape>) -> RequestedRate {
     let asked = requested_rate(rate, schedule);

@@ -227,6 +227,17 @@ impl fmt::Display for Shape {
 }
 
 impl Shape {
+    /// The highest rate in percent of that which it varies; `None`: frames come by chance, and any number of them together.
+    pub fn highest_percent(&self) -> Option<u32> {
+        let percent = match self.curve {
+            _ if self.random => return None,
+            Curve::Constant | Curve::Square { .. } | Curve::OnOff { .. } => 100,
+            Curve::Sine { amplitude, .. } => 100 + amplitude.div_ceil(10_000),
+            Curve::Flash { peak, .. } => peak.div_ceil(10),
+        };
+        u32::try_from(percent).ok()
+    }
+
     /// The schedule of this shape, where an even load has `frames` in `per_ns`; `seed` is the key of what is left to chance.
     pub fn schedule(&self, frames: u64, per_ns: u64, seed: u64) -> Schedule {
         // Not the numbers that frames' values are made of.
