@@ -346,7 +346,7 @@ impl<'de> Deserialize<'de> for ShapeText {
 }
 
 described!(ShapeText, "LoadShape", {
-    "description": traffic::shape::WRITTEN,
+    "description": "A shape of load: poisson, sine:period=10s,amplitude=50%, square:period=1s,high=20%,low=10%, flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s or onoff:on=100ms,off=900ms,alpha=1.5; with arrivals=poisson behind any but the first.",
     "type": "string",
     "examples": ["poisson", "sine:period=10s,amplitude=50%", "square:period=1s,high=20%", "onoff:on=100ms,off=900ms"]
 });

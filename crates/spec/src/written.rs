@@ -205,7 +205,7 @@ impl Quantity for Rate {
 
 impl Quantity for Shape {
     const NAME: &'static str = "LoadShape";
-    const WRITTEN: &'static str = traffic::shape::WRITTEN;
+    const WRITTEN: &'static str = "A shape of load: poisson, sine:period=10s,amplitude=50%, square:period=1s,high=20%,low=10%, flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s or onoff:on=100ms,off=900ms,alpha=1.5; with arrivals=poisson behind any but the first.";
     const EXAMPLES: &'static [&'static str] = &[
         "poisson",
         "sine:period=10s,amplitude=50%",

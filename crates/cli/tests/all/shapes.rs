@@ -110,6 +110,13 @@ fn a_seed_has_the_same_times_again_and_another_has_others() {
     assert_ne!(times(1), times(2));
 }
 
+/// Two hosts of which the second takes live frames without a program of ours, so that tcpdump sees them.
+fn live() -> Net {
+    let net = Net::new();
+    net.start_there("ethtool -K rx0 gro on").wait().ok();
+    net
+}
+
 #[test]
 fn shaped_frames_arrive_at_the_times_of_their_shape() {
     alone();
@@ -118,7 +125,7 @@ fn shaped_frames_arrive_at_the_times_of_their_shape() {
         if engine.contains("cores") && !several_cpus() {
             continue;
         }
-        let net = Net::new();
+        let net = live();
         let mut report = Value::Null;
         // 50 ms at 20 frames a millisecond, then 150 without; three times.
         let times = arrivals(&net, 3000, || {
@@ -154,7 +161,7 @@ fn every_engine_and_number_of_cores_sends_the_same_poisson_process() {
         if engine.contains("cores") && !several_cpus() {
             continue;
         }
-        let net = Net::new();
+        let net = live();
         let mut report = Value::Null;
         let mut times = arrivals(&net, 2000, || {
             let line = format!("netdyno send {what} --on tx0 --count 2000 --engine {engine} --json");
@@ -185,7 +192,7 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
     }
     // What the kernel cannot be handed is left to an engine that finds times on the way.
     let net = Net::new();
-    let line = "netdyno send ipv4/udp --on tx0 --rate 1mpps --shape poisson --duration 1h";
+    let line = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 1mpps --shape poisson --duration 1h";
     let ran = net.run(format!("{line} --engine xdp")).with(2);
     let said = "is handed the times of a shape of load, at most 4,194,304";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
