@@ -121,7 +121,7 @@ fn live() -> Net {
 fn shaped_frames_arrive_at_the_times_of_their_shape() {
     alone();
     let shape = "square:period=200ms,high=25%";
-    for engine in ["packet", "afxdp", "xdp", "packet --cores 2", "xdp --cores 2"] {
+    for engine in ["packet", "afxdp", "xdp", "packet --cores 2"] {
         if engine.contains("cores") && !several_cpus() {
             continue;
         }
