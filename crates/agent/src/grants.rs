@@ -290,9 +290,21 @@ impl Grants {
             Paced::By(..) if of_file => Paced::Unknown("what", OWN_RATES),
             paced => paced,
         };
+        let Some(highest) = highest_percent(job) else {
+            let what =
+                format!("what comes by chance has no highest rate, and this agent grants {limit} at most");
+            return Err(Fault::of_setting(FaultKind::Refused, "shape", what)
+                .remedy("leave it out, or give one without arrivals by chance"));
+        };
         match paced {
             Paced::Nothing => Ok(()),
-            Paced::By(_, Some(rate)) if keeps_to(rate, **limit, mtu, 100) => Ok(()),
+            Paced::By(_, Some(rate)) if keeps_to(rate, **limit, mtu, highest) => Ok(()),
+            Paced::By(_, Some(rate)) if keeps_to(rate, **limit, mtu, 100) => Err(refused(
+                "shape",
+                format!(
+                    "at its highest, {highest} percent of {rate} may be more than this agent grants, {limit}"
+                ),
+            )),
             Paced::By(setting, Some(rate)) => {
                 Err(refused(setting, format!("{rate} may be more than this agent grants, {limit}")))
             }
@@ -337,7 +349,8 @@ impl Grants {
         let (Some(limit), Paced::By(setting, Some(rate))) = (&self.max_rate, rate_of(job)) else {
             return Ok(());
         };
-        if keeps_to(rate, **limit, mtu, percent) {
+        let highest = highest_percent(job).unwrap_or(u32::MAX);
+        if keeps_to(rate, **limit, mtu, (percent.saturating_mul(highest)).div_ceil(100)) {
             return Ok(());
         }
         let what = format!("{percent} percent of {rate} may be more than this agent grants, {limit}");
@@ -371,6 +384,14 @@ enum Paced {
     By(&'static str, Option<Rate>),
     /// Nobody knows, for this reason.
     Unknown(&'static str, &'static str),
+}
+
+/// The highest percentage of its rate at which a job sends; `None`: by chance any.
+fn highest_percent(job: &Job) -> Option<u32> {
+    match job {
+        Job::Send(send) => send.shape.as_ref().map_or(Some(100), |shape| shape.highest_percent()),
+        _ => Some(100),
+    }
 }
 
 const OWN_RATES: &str = "the traffic has rates of its own";
@@ -501,6 +522,7 @@ mod tests {
         let rated = |text: &str| grants.rate(&job(text), 1500, false).map_err(|fault| fault.message);
         for good in [
             "kind: send, what: ipv4/udp, links: [{on: a}], rate: 10kpps",
+            "kind: send, what: ipv4/udp, links: [{on: a}], rate: 5kpps, shape: 'sine:period=1s,amplitude=100%'",
             "kind: replay, captures: [a], links: [{on: a}], rate: 1mbps",
             "kind: measure, on: a",
             "kind: trial, rate: 1kpps, bench: {links: [{on: a, measure: b}]}",
@@ -518,6 +540,18 @@ mod tests {
                 "what: the traffic has rates of its own",
             ),
             ("kind: send, plugin: {name: a}, links: [{on: a}], rate: 1pps", "plugin: the traffic"),
+            (
+                "kind: send, what: ipv4/udp, links: [{on: a}], rate: 9kpps, shape: 'sine:period=1s'",
+                "shape: at its highest, 150 percent",
+            ),
+            (
+                "kind: send, what: ipv4/udp, links: [{on: a}], rate: 1kpps, shape: 'flash:rise=1s,fall=1s,peak=10.5x'",
+                "shape: at its highest, 1050 percent",
+            ),
+            (
+                "kind: send, what: ipv4/udp, links: [{on: a}], rate: 1pps, shape: poisson",
+                "shape: what comes by chance",
+            ),
             ("kind: replay, captures: [a], links: [{on: a}]", "rate: it is left out"),
             ("kind: search, find: throughput, bench: {links: [{on: a, measure: b}]}", "max: it is left out"),
             (

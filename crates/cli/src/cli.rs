@@ -35,8 +35,8 @@ use spec::{Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use traffic::Rate;
 use traffic::rate::{parse_count, parse_duration};
+use traffic::{Rate, Shape};
 
 /// Takes one of a choice's words.
 fn word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
@@ -422,6 +422,9 @@ pub struct Craft {
     /// Time stamps at this rate, from 0. Default: a microsecond apart; the times that a scenario states.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
+    /// Time stamps of a load that varies about this rate, as `send --shape`: poisson, sine:period=10s,amplitude=50%, ...
+    #[arg(long = "shape", value_name = "SHAPE", requires = "rate")]
+    pub load: Option<Shape>,
     /// End each frame with an 18-byte signature.
     #[arg(long)]
     pub sign: bool,

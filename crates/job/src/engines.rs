@@ -145,6 +145,9 @@ const ENGINES: [Kind; 6] = [
     },
 ];
 
+/// Times of a shape that a program in the kernel is handed: 32 MB of each worker's.
+const MOST_TIMES: u64 = 1 << 22;
+
 /// Live frames: the program of each worker compiled for the kernel.
 fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let place = wanted.places.first().context(NOWHERE)?;
@@ -169,10 +172,18 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let way = Arc::new(way);
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
     let pages = xdp::live::pages(place.is_virtual(), metered);
+    let (count, duration) = wanted.most;
+    let ns = duration.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let one = |program: &Arc<traffic::Program>| -> Result<Box<dyn Engine>> {
+        let program = program.with_stated_times(count, ns, MOST_TIMES).with_context(|| {
+            format!(
+                "a program in the kernel is handed the times of a shape of load, at most {} of them: give a shorter `.duration` or a lower `.count`, or take `.engine` afxdp or packet, which find them on the way",
+                report::units::count(MOST_TIMES)
+            )
+        })?;
         Ok(Box::new(xdp::Live::open(
             &way,
-            program,
+            &program,
             pages,
             wanted.pacing.among(wanted.cpus.len()),
             wanted.clock,
@@ -438,6 +449,7 @@ mod tests {
             shares: &[],
             cpus: &[Some(0), Some(1)],
             longest: 60,
+            most: (None, None),
             measured: None,
             pacing: engine::Pacing::default(),
             clock: engine::clock::Clock::Monotonic,
@@ -469,6 +481,7 @@ mod tests {
                 shares: &[],
                 cpus: &[None],
                 longest: 60,
+                most: (None, None),
                 measured: None,
                 pacing: engine::Pacing::default(),
                 clock: engine::clock::Clock::Monotonic,
@@ -506,6 +519,7 @@ mod tests {
             shares: &[],
             cpus: &cpus,
             longest: 60,
+            most: (None, None),
             measured: None,
             pacing: engine::Pacing::default(),
             clock: engine::clock::Clock::Monotonic,

@@ -212,6 +212,8 @@ pub struct Wanted<'a> {
     pub cpus: &'a [Option<usize>],
     /// Frames of up to so many bytes.
     pub longest: usize,
+    /// So many frames at most, and for so long, where that is known.
+    pub most: (Option<u64>, Option<Duration>),
     /// Where a meter of ours drops by now whatever arrives, before anybody could change it; if anywhere.
     pub measured: Option<&'a Place>,
     /// How frames are kept to their times.
@@ -543,6 +545,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         shares: &shares,
         cpus: &setup.cpus,
         longest: setup.longest,
+        most: (setup.job.count, setup.job.duration),
         // What comes back was changed at the far end.
         measured: setup.rx.first().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
         pacing: setup.job.pacing,

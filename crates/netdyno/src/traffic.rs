@@ -2,8 +2,8 @@
 
 #[doc(inline)]
 pub use ::traffic::{
-    Buffers, Crc, Ending, Executor, Field, Lane, LengthField, Lengths, Program, Rate, Schedule, Slab, Step,
-    Stream, Sum, Templates, Values,
+    Buffers, Crc, Ending, Executor, Field, Lane, LengthField, Lengths, Program, Rate, Schedule, Shape, Slab,
+    Step, Stream, Sum, Templates, Values,
 };
 
 /// Packet expressions (docs/expressions.md) to programs.
@@ -42,6 +42,12 @@ pub mod scenario {
     pub use ::scenario::{
         Compiled, Context, FlowClass, FlowPlan, Scenario, ScenarioError, Sign, Unresolved, parse,
     };
+}
+
+/// Rates that vary, by a law or by chance, as people write them and as schedules.
+pub mod shape {
+    #[doc(inline)]
+    pub use ::traffic::shape::{BadShape, CYCLES_BITS, EXACT_AFTER_BITS, Shape, Shaped, WRITTEN};
 }
 
 /// When frames are due.

@@ -158,9 +158,11 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         .iter()
         .zip(&paces)
         .zip(&made)
-        .map(|((stream, pace), frames)| match pace {
+        .enumerate()
+        .map(|(number, ((stream, pace), frames))| match pace {
             Pace::Own(rate) => {
-                timing::of(&stream.value, *rate, frames, context.link_bits_per_second).map(Some)
+                let seed = seed_of(number, context);
+                timing::of(&stream.value, *rate, frames, (context.link_bits_per_second, seed)).map(Some)
             }
             Pace::Share(_) => Ok(None),
         })
@@ -254,6 +256,11 @@ impl Bounds {
     }
 }
 
+/// Each stream has random values of its own; a single one has those of the expression by itself.
+fn seed_of(number: usize, context: &Context) -> u64 {
+    if number == 0 { context.seed } else { values::hash(context.seed, number as u64) }
+}
+
 /// A stream's frames.
 fn frames(
     scenario: &Scenario,
@@ -273,8 +280,7 @@ fn frames(
         Some(size) => (Some(read(size)?), size.place),
         None => (context.size.clone(), at.place),
     };
-    // Each stream has random values of its own; a single one has those of the expression by itself.
-    let seed = if number == 0 { context.seed } else { values::hash(context.seed, number as u64) };
+    let seed = seed_of(number, context);
     let options = |signature| Options { size: size.clone(), seed, signature, name: name.to_owned() };
     let frame = &stream.frame;
     let compile = |signature| {
@@ -369,6 +375,23 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
         return Err(Fault { place: pause.place, message: message.to_owned() });
     }
     let own = stream.rate.as_ref().or(file.defaults.rate.as_ref());
+    if let Some(shape) = &stream.shape {
+        let other = given.first().filter(|(key, _)| *key != "rate");
+        let message = match (other, own) {
+            (Some((key, _)), _) => {
+                format!(
+                    "`shape` varies a `rate`, and `{key}` says when frames leave without one: keep one of them"
+                )
+            }
+            (None, None) => {
+                "`shape` needs a `rate` in the same stream (or under `defaults`) that it varies".to_owned()
+            }
+            (None, Some(_)) => String::new(),
+        };
+        if !message.is_empty() {
+            return Err(Fault { place: shape.place, message });
+        }
+    }
     if stream.weight.is_none() && (own.is_some() || stream.burst.is_some() || stream.ramp.is_some()) {
         return Ok(Pace::Own(own));
     }

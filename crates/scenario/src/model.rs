@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
+use traffic::Shape;
 use traffic::rate::{Rate, parse_count, parse_duration};
 
 /// Streams of a scenario, at most: what the meter tells apart by default.
@@ -88,6 +89,9 @@ pub struct Stream {
     pub burst: Option<At<Burst>>,
     /// A rate that rises or falls.
     pub ramp: Option<At<Ramp>>,
+    /// How the load varies about `rate`: poisson, sine:period=10s,amplitude=50%, square:period=1s,high=20%,low=10%,
+    /// flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s or onoff:on=100ms,off=900ms,alpha=1.5.
+    pub shape: Option<At<ShapeText>>,
     /// Begin this long after the run's start.
     pub start: Option<At<Time>>,
     /// Begin when this stream has ended.
@@ -327,6 +331,24 @@ described!(RateText, "Rate", {
     "description": "1.6mpps (frames per second), 500M, 7gbps or 7Gbit/s (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed) or top.",
     "type": "string",
     "examples": ["1mpps", "500mbps", "7gbps-l1", "10%", "top"]
+});
+
+/// How a load varies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShapeText(pub Shape);
+
+impl<'de> Deserialize<'de> for ShapeText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ShapeText, D::Error> {
+        text(deserializer, "a shape such as poisson", |text| {
+            text.parse().map(ShapeText).map_err(|bad: traffic::shape::BadShape| bad.to_string())
+        })
+    }
+}
+
+described!(ShapeText, "LoadShape", {
+    "description": "A shape of load: poisson, sine:period=10s,amplitude=50%, square:period=1s,high=20%,low=10%, flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s or onoff:on=100ms,off=900ms,alpha=1.5; with arrivals=poisson behind any but the first.",
+    "type": "string",
+    "examples": ["poisson", "sine:period=10s,amplitude=50%", "square:period=1s,high=20%", "onoff:on=100ms,off=900ms"]
 });
 
 /// Nanoseconds, written 5s, 200ms, 1m30s or 0s.

@@ -34,12 +34,15 @@ pub(super) fn of(
     stream: &Stream,
     own: Option<&At<RateText>>,
     frames: &program::Stream,
-    link_bits_per_second: Option<u64>,
+    (link_bits_per_second, seed): (Option<u64>, u64),
 ) -> Outcome<Timing> {
     let (schedule, own_frames, own_end) = if let Some(burst) = &stream.burst {
         bursts(burst, frames, link_bits_per_second)?
     } else if let Some(ramp) = &stream.ramp {
         self::ramp(ramp, frames, link_bits_per_second)?
+    } else if let (Some(shape), Some(rate)) = (&stream.shape, own) {
+        let (each, per_ns) = frames_per(rate, frames, link_bits_per_second, "a shape")?;
+        (shape.value.0.schedule(each, per_ns, seed), None, None)
     } else if let Some(rate) = own {
         (schedule(rate, link_bits_per_second)?, None, None)
     } else {

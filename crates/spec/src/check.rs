@@ -285,6 +285,17 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
                 job.plugin.is_some() && job.pattern == Pattern::Mesh,
                 "what each port of a mesh sends to every other is an expression: leave it out, or `.pattern`",
             ),
+            ("shape", job.shape.is_some() && job.rate.is_none(), "it varies a rate: give `.rate`, too"),
+            (
+                "shape",
+                job.shape.is_some() && matches!(job.rate.as_deref(), Some(traffic::Rate::TopSpeed)),
+                "at top speed there is no rate that could vary: give `.rate` as a number, such as 100kpps",
+            ),
+            (
+                "shape",
+                job.shape.is_some() && job.pattern == Pattern::Mesh,
+                "in a mesh all ports send evenly, in turns: leave it out, or `.pattern: mesh`",
+            ),
             (
                 "round_trip",
                 job.round_trip && (job.links.len() > 1 || job.pattern == Pattern::Mesh),

@@ -151,7 +151,7 @@ mod tests {
     use std::ffi::OsStr;
 
     /// Of each setting one of these is a value.
-    const VALUES: [&str; 14] = [
+    const VALUES: [&str; 15] = [
         "1",
         "true",
         "300",
@@ -165,6 +165,7 @@ mod tests {
         "5mbps",
         "99%,5%",
         "loss 1%",
+        "poisson",
         "3",
     ];
 

@@ -251,7 +251,7 @@ pub struct Send {
     #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
     pub pattern: Pattern,
     #[part]
-    shape: shape!(),
+    frames: shape!(),
     /// Which frames are signed.
     #[setting(
         unnamed,
@@ -272,6 +272,18 @@ pub struct Send {
     pub sign: Sign,
     #[part]
     pace: pace!(),
+    /// How the load varies, instead of frames at even distances: poisson (the rate is the mean of exponential gaps),
+    /// sine:period=10s,amplitude=50% (about the rate), square:period=1s,high=20%,low=10% (the rate for 20% of each second, 10% of it
+    /// for the rest), flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s (once up to ten times the rate, and back), or
+    /// onoff:on=100ms,off=900ms,alpha=1.5 (the rate and nothing by turns, for times of Pareto distribution: self-similar). With
+    /// arrivals=poisson behind any but the first, frames come by chance at that rate. See docs/scenarios.md.
+    #[setting(
+        value = "SHAPE",
+        heading = "Rate",
+        needs("rate"),
+        brief = "Vary the load: poisson, sine:period=10s, square:period=1s, flash:rise=2s,fall=20s, onoff:on=100ms,off=1s"
+    )]
+    pub shape: Option<Written<traffic::Shape>>,
     #[part]
     priority: priority!(),
     #[part]

@@ -9,10 +9,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
 use std::time::Duration;
-use traffic::Rate;
 use traffic::expr::Size;
 use traffic::rate::{parse_count, parse_duration, parse_speed};
 use traffic::schedule::Speed;
+use traffic::{Rate, Shape};
 use wire::Mac;
 
 /// What people write with a unit.
@@ -200,6 +200,21 @@ impl Quantity for Rate {
 
     fn read(text: &str) -> Result<Rate, String> {
         text.parse().map_err(|bad: traffic::rate::BadQuantity| bad.to_string())
+    }
+}
+
+impl Quantity for Shape {
+    const NAME: &'static str = "LoadShape";
+    const WRITTEN: &'static str = "A shape of load: poisson, sine:period=10s,amplitude=50%, square:period=1s,high=20%,low=10%, flash:after=10s,rise=2s,peak=10x,hold=5s,fall=20s or onoff:on=100ms,off=900ms,alpha=1.5; with arrivals=poisson behind any but the first.";
+    const EXAMPLES: &'static [&'static str] = &[
+        "poisson",
+        "sine:period=10s,amplitude=50%",
+        "square:period=1s,high=20%",
+        "onoff:on=100ms,off=900ms",
+    ];
+
+    fn read(text: &str) -> Result<Shape, String> {
+        text.parse().map_err(|bad: traffic::shape::BadShape| bad.to_string())
     }
 }
 

@@ -9,6 +9,7 @@
 //! * [`values`], [`lengths`]: what varies, and by which law.
 //! * [`templates`]: the bytes that do not.
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it. [`fraction`]: both in lowest terms.
+//! * [`shape`]: rates that vary, by a law or by chance.
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
 //! * `share`: the same program for several cores ([`Program::share`]). `ports`: programs of several ports as one.
 //! * [`endings`]: what a receiver can check of a frame.
@@ -28,6 +29,7 @@ mod ports;
 pub mod program;
 pub mod rate;
 pub mod schedule;
+pub mod shape;
 mod share;
 pub mod templates;
 pub mod values;
@@ -39,6 +41,7 @@ pub use lengths::Lengths;
 pub use program::{Crc, Field, Lane, LengthField, Program, Stream, Sum};
 pub use rate::Rate;
 pub use schedule::{Schedule, Step};
+pub use shape::Shape;
 pub use templates::Templates;
 pub use values::Values;
 pub use walk::Walk;

@@ -93,7 +93,7 @@ fn durations(text: &str) -> String {
 }
 
 /// Splits `text` into a decimal number and what follows; `None` when it does not start with one or is too long.
-fn number(text: &str) -> Option<(Exact, &str)> {
+pub(crate) fn number(text: &str) -> Option<(Exact, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let mut numerator = 0u64;

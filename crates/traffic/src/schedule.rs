@@ -5,6 +5,7 @@
 //! Bresenham's line does, and is held to the closed form by tests. What to do when a run falls behind is not decided
 //! here but by the engine's pacer.
 
+use crate::shape::{Shaped, Walker};
 use std::sync::Arc;
 
 /// Bytes that a frame occupies on Ethernet besides what stands in a buffer: FCS 4, preamble and start delimiter 8,
@@ -53,6 +54,8 @@ pub enum Schedule {
         /// In the order of their ends.
         steps: Arc<[Step]>,
     },
+    /// At a rate that varies, by a law or by chance.
+    Shaped(Arc<Shaped>),
 }
 
 /// A stretch of time with one rate. The rate that rules at a frame's time says when the next frame is due; the
@@ -142,7 +145,7 @@ impl Schedule {
         *self != Schedule::TopSpeed
     }
 
-    /// The key that a seed went into, as in [`Values::key`](crate::Values::key). No schedule is random so far.
+    /// The key that a seed went into, as in [`Values::key`](crate::Values::key).
     pub fn key(&self) -> Option<u64> {
         match self {
             Schedule::TopSpeed
@@ -151,6 +154,7 @@ impl Schedule {
             | Schedule::Times { offsets: _, period_ns: _, speed: _ }
             | Schedule::Bursts { frames: _, gap_ns: _, period_ns: _ }
             | Schedule::Steps { steps: _ } => None,
+            Schedule::Shaped(shaped) => shaped.key(),
         }
     }
 
@@ -163,6 +167,7 @@ impl Schedule {
             }
             Schedule::Bits { bits_per_second: 0, .. } => return Err("a rate must be more than zero"),
             Schedule::Frames { .. } | Schedule::Bits { .. } => {}
+            Schedule::Shaped(shaped) => return shaped.check(),
             Schedule::Times { offsets, period_ns, speed } => {
                 let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
                     return Err("a schedule of stated times needs at least one");
@@ -211,13 +216,15 @@ impl Schedule {
 
     /// A cursor at frame 0.
     pub fn cursor(&self) -> Cursor<'_> {
+        let mut walker = None;
         let due = match self {
             Schedule::Times { offsets, speed, .. } => {
                 offsets.first().map_or(0, |&offset| speed.scale(u128::from(offset)))
             }
+            Schedule::Shaped(shaped) => walker.insert(shaped.walker()).at(shaped, 0),
             _ => 0,
         };
-        Cursor { schedule: self, n: 0, due, remainder: 0, base: 0, turn: 0, cached: (u32::MAX, 0, 0) }
+        Cursor { schedule: self, n: 0, due, remainder: 0, base: 0, turn: 0, cached: (u32::MAX, 0, 0), walker }
     }
 
     /// How many frames are due within `ns` of the start, where that has a closed form: not when it depends on the
@@ -255,6 +262,7 @@ impl Schedule {
                 });
                 Some(stair.before.saturating_add(due))
             }
+            Schedule::Shaped(shaped) => Some(shaped.due_by(ns)),
             Schedule::TopSpeed | Schedule::Bits { .. } => None,
         }
     }
@@ -272,7 +280,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Moves past a frame of `length` bytes. Stated times do not move: they ask for a frame's number.
+    /// Moves past a frame of `length` bytes. Stated times and shapes do not move: they ask for a frame's number.
     pub fn advance(&mut self, schedule: &Schedule, length: u32) {
         let (numerator, denominator) = match schedule {
             Schedule::Steps { steps } => {
@@ -298,7 +306,7 @@ impl Position {
                 let bits = (u128::from(length) + u128::from(*overhead_bytes)) * 8;
                 (bits * 1_000_000_000, u128::from(*bits_per_second))
             }
-            Schedule::TopSpeed | Schedule::Times { .. } => return,
+            Schedule::TopSpeed | Schedule::Times { .. } | Schedule::Shaped(_) => return,
         };
         let total = numerator + u128::from(self.remainder);
         self.due = self.due.saturating_add(u64::try_from(total / denominator).unwrap_or(u64::MAX));
@@ -320,6 +328,8 @@ pub struct Cursor<'a> {
     /// Time that a frame of the first number's bytes takes: quotient and remainder (`Bits`); or that of a frame in the
     /// step of the first number.
     cached: (u32, u64, u64),
+    /// What remembers how the times of a shape were found.
+    walker: Option<Walker>,
 }
 
 impl Cursor<'_> {
@@ -338,6 +348,7 @@ impl Cursor<'_> {
         self.n += 1;
         match self.schedule {
             Schedule::TopSpeed => {}
+            Schedule::Shaped(shaped) => self.due = self.shaped(shaped),
             Schedule::Frames { frames, per_ns } => {
                 if self.cached.0 != 0 {
                     self.cached = (0, per_ns / frames, per_ns % frames);
@@ -387,6 +398,10 @@ impl Cursor<'_> {
         *self = self.schedule.cursor();
         match self.schedule {
             Schedule::TopSpeed => self.n = n,
+            Schedule::Shaped(shaped) => {
+                self.n = n;
+                self.due = self.shaped(shaped);
+            }
             Schedule::Frames { frames, per_ns } => {
                 self.n = n;
                 (self.due, self.remainder) = scaled(n, *per_ns, *frames);
@@ -419,6 +434,10 @@ impl Cursor<'_> {
                 }
             }
         }
+    }
+
+    fn shaped(&mut self, shaped: &Shaped) -> u64 {
+        self.walker.as_mut().map_or(0, |walker| walker.at(shaped, self.n))
     }
 
     #[inline]

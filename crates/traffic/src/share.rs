@@ -246,7 +246,9 @@ impl<'p> Deal<'p> {
     /// Can the schedule be divided? It must be so for all workers or for none.
     fn schedule_divides(&mut self) -> bool {
         match &self.lane.schedule {
-            Schedule::TopSpeed | Schedule::Frames { .. } | Schedule::Steps { .. } => true,
+            Schedule::TopSpeed | Schedule::Frames { .. } | Schedule::Steps { .. } | Schedule::Shaped(_) => {
+                true
+            }
             Schedule::Bits { bits_per_second, overhead_bytes } => {
                 self.bits = self.divide_bits(*bits_per_second, *overhead_bytes);
                 self.counts.iter().zip(&self.bits).all(|(&count, &(rate, _))| count == 0 || rate > 0)
@@ -324,6 +326,11 @@ impl<'p> Deal<'p> {
             &Schedule::Bursts { frames, gap_ns, period_ns } => {
                 let (frames, gap) = (frames / self.of, gap_ns * self.of);
                 (Schedule::Bursts { frames, gap_ns: gap, period_ns }, gap_ns.saturating_mul(worker.into()))
+            }
+            // Each frame keeps its very time.
+            Schedule::Shaped(shaped) => {
+                let own = (0..self.period).filter(|&i| self.owner(i) == u64::from(worker));
+                (Schedule::Shaped(shaped.part(self.period, own.map(|i| i as u32).collect()).into()), 0)
             }
             Schedule::Steps { steps } => {
                 let later = steps.first().map_or(0, |step| begins(step.frames, step.per_ns));

@@ -46,6 +46,11 @@ pub enum XdpError {
     /// More than one run of the program can look through.
     #[error("{0} streams with a timing of their own are more than the 64 that live frames can interleave")]
     TooManyLanes(usize),
+    /// The program in the kernel adds gaps up; it does not find times.
+    #[error(
+        "the times of a shape of load are found outside of the kernel: `.engine` afxdp and packet do that"
+    )]
+    Shaped,
     /// How a byte changes a CRC depends on how far it is from the frame's end.
     #[error(
         "the kernel computes no SCTP checksum over fields that vary in frames of several lengths: one length, or fields outside of SCTP alone"

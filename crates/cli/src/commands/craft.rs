@@ -116,7 +116,7 @@ fn expression(args: &Craft, text: &str) -> Result<Crafted> {
         }
         rate => shared::schedule(rate, None, None)?,
     };
-    let program = program.with_schedule(schedule);
+    let program = shared::shaped(program.with_schedule(schedule), args.load.as_ref(), seed)?;
     let count = args.count.unwrap_or(1);
     Ok(Crafted { program, count, duration: None, seed, drawn: args.shape.0.seed.is_none() })
 }
@@ -136,6 +136,9 @@ fn by_plugin(args: &Craft, plugged: &Plugged) -> Result<Crafted> {
 
 /// Frames that a plugin yields one by one.
 fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
+    if let Some(shape) = &args.load {
+        bail!("--shape {shape}: a plugin yields these frames one by one: leave it out");
+    }
     if args.shape.0.size.is_some() {
         bail!("--size: this plugin's frames are as long as it makes them: leave it out");
     }
@@ -169,6 +172,12 @@ fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
 }
 
 fn scenario(args: &Craft, scenario: &Scenario, otherwise: Option<Rate>) -> Result<Crafted> {
+    if let Some(shape) = &args.load {
+        bail!(
+            "--shape {shape}: {} has streams with times of their own: give each `shape:` there, beside its `rate:`",
+            scenario.name()
+        );
+    }
     let context = Context {
         sign: if args.sign { Sign::All } else { Sign::No },
         rate: args.rate.or(otherwise),

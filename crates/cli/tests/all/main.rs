@@ -73,6 +73,7 @@ mod search_forms;
 mod search_sessions;
 mod serve;
 mod sessions;
+mod shapes;
 mod sinks;
 mod stamp_reflector;
 mod stamps;

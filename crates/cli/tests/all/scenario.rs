@@ -179,7 +179,7 @@ fn bursts_and_chains_arrive_at_their_times() {
 }
 
 /// When each frame arrived at rx0 while `send` ran, by tcpdump, in nanoseconds.
-fn arrivals(net: &Net, count: usize, send: impl FnOnce()) -> Vec<u64> {
+pub fn arrivals(net: &Net, count: usize, send: impl FnOnce()) -> Vec<u64> {
     let file = net.file("times.pcap");
     let mut tcpdump = net.start_there(format!("tcpdump -Z root -n -U -B 16384 -Q in -i rx0 -w {file}"));
     tcpdump.until_it_says("listening on");

@@ -259,7 +259,7 @@ impl Frames for Row {
     }
 
     fn pace(&mut self, schedule: Schedule) -> bool {
-        if matches!(schedule, Schedule::Times { .. }) {
+        if matches!(schedule, Schedule::Times { .. } | Schedule::Shaped(_)) {
             return false;
         }
         (self.schedule, self.position) = (schedule, Position::default());
@@ -316,7 +316,8 @@ impl Frames for Row {
             Schedule::Bits { .. }
             | Schedule::Times { .. }
             | Schedule::Bursts { .. }
-            | Schedule::Steps { .. } => return None,
+            | Schedule::Steps { .. }
+            | Schedule::Shaped(_) => return None,
         };
         let frames = match self.frames.again() {
             Ok(frames) => frames,

@@ -156,6 +156,7 @@ fn refuse(job: &Send, plugin: Option<&str>) -> Result<()> {
     let members = [
         ("size", job.size.is_some()),
         ("seed", job.seed.is_some()),
+        ("shape", job.shape.is_some()),
         ("resolve", job.resolve),
         ("meter.check_content", job.meter.check_content),
     ];

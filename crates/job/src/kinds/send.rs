@@ -23,7 +23,7 @@ use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::fraction::gcd;
 use traffic::rate::NoSchedule;
-use traffic::{Program, Rate, Schedule};
+use traffic::{Program, Rate, Schedule, Shape};
 
 impl Run for spec::Send {
     fn run(&self, session: Session) -> Result<Report> {
@@ -487,6 +487,10 @@ impl Request<'_> {
         self.measured && self.job.sign != spec::Sign::Never
     }
 
+    fn shape(&self) -> Option<&Shape> {
+        self.job.shape.as_deref()
+    }
+
     fn size(&self) -> Option<traffic::expr::Size> {
         self.job.size.as_deref().cloned()
     }
@@ -516,14 +520,17 @@ fn expression(args: &Request<'_>, text: &str, place: Option<&Place>) -> Result<P
     let schedule = shared::schedule(rate, place, flows)?;
     let resolved = Resolved {
         source: Some(report::Source::Expression { expression: text.to_owned() }),
-        rate: Some(shared::requested_rate(rate, &schedule)),
+        rate: Some(shared::requested_shape(rate, &schedule, args.shape())),
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
-        seed: program.uses_seed().then_some(seed),
         ..Resolved::default()
     };
     let endless = args.pace.count.is_none() && args.pace.duration.is_none();
-    let program = program.with_schedule(schedule);
+    let program = shared::shaped(program.with_schedule(schedule), args.shape(), seed)?;
+    if let (Some(shape), Some(place)) = (args.shape(), place) {
+        shared::check_peak(&program, shape, place)?;
+    }
+    let resolved = Resolved { seed: program.uses_seed().then_some(seed), ..resolved };
     Ok(Planned { program, resolved, total: args.pace.count, endless, warnings })
 }
 
@@ -534,6 +541,12 @@ fn scenario(
     source: report::Source,
     (place, stop): (Option<&Place>, &AtomicBool),
 ) -> Result<Planned> {
+    if let Some(shape) = args.shape() {
+        bail!(
+            "`.shape` {shape}: {} has streams with times of their own: give each `shape:` there, beside its `rate:`",
+            scenario.name()
+        );
+    }
     let sign = match (args.signs(), args.signs_by_itself()) {
         (true, _) => Sign::All,
         (false, true) => Sign::WhereRoom,

@@ -11,9 +11,10 @@ use report::RequestedRate;
 use spec::{Clock, Cores, Engine, How, Side, Timestamps};
 use std::sync::Arc;
 use std::time::Duration;
+use traffic::fraction::reduced;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
-use traffic::{Program, Rate, Schedule};
+use traffic::{Program, Rate, Schedule, Shape};
 
 pub use crate::engines::{open_by, open_engines};
 pub use crate::through::Through;
@@ -466,6 +467,62 @@ pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, 
     Ok(schedule)
 }
 
+/// The program, its frames at the times of this shape, if one is asked for; `seed` is the key of what is left to chance.
+///
+/// # Errors
+/// That there is no rate in frames per second that could vary.
+pub fn shaped(program: Program, shape: Option<&Shape>, seed: u64) -> Result<Program> {
+    let Some(shape) = shape else { return Ok(program) };
+    let (frames, per_ns) = match program.only_schedule() {
+        Some(&Schedule::Frames { frames, per_ns }) => (frames, per_ns),
+        Some(&Schedule::Bits { bits_per_second, overhead_bytes }) => {
+            let Some(length) = program.only_length() else {
+                bail!(
+                    "`.shape` {shape}: a shape varies frames per second, and frames of several sizes have no fixed number of them in a rate in bits: give `.rate` as 100kpps, or one `.size`"
+                );
+            };
+            let bits = u128::from(length + overhead_bytes) * 8;
+            reduced(bits_per_second.into(), bits * 1_000_000_000)
+        }
+        _ => bail!(
+            "`.shape` {shape}: at top speed there is no rate that could vary: give `.rate` (100kpps, 500mbps, 10%, ...)"
+        ),
+    };
+    Ok(program.with_schedule(shape.schedule(frames, per_ns, seed)))
+}
+
+/// Refuses a shape that at its highest is more than the link carries.
+///
+/// # Errors
+/// That it is.
+pub fn check_peak(program: &Program, shape: &Shape, place: &Place) -> Result<()> {
+    let (Some(Schedule::Shaped(shaped)), Some(link)) = (program.only_schedule(), place.bits_per_second())
+    else {
+        return Ok(());
+    };
+    let shortest = program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min();
+    let bits = f64::from(shortest.unwrap_or(0) + LAYER1_OVERHEAD) * 8.0;
+    // As much as the link carries is possible, whatever the arithmetic loses.
+    if !place.is_virtual() && shaped.highest() * bits > link as f64 * 1.001 {
+        bail!(
+            "`.shape` {shape}: at its highest {} are more than {} can do: its link runs at {}; give a lower `.rate`",
+            report::units::frame_rate(shaped.highest()),
+            place.spec,
+            report::units::bit_rate(link as f64)
+        );
+    }
+    Ok(())
+}
+
+/// The rate and its shape as the result tells them.
+pub fn requested_shape(rate: Rate, schedule: &Schedule, shape: Option<&Shape>) -> RequestedRate {
+    let asked = requested_rate(rate, schedule);
+    match shape {
+        Some(shape) => RequestedRate { text: format!("{rate}, shape {shape}"), ..RequestedRate::default() },
+        None => asked,
+    }
+}
+
 /// The rate as the result tells it.
 pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
     let mut asked = RequestedRate { text: rate.to_string(), ..RequestedRate::default() };
@@ -477,7 +534,12 @@ pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
             asked.bits_per_second = Some(*bits_per_second as f64);
         }
         Schedule::Bits { bits_per_second, .. } => asked.bits_per_second_l1 = Some(*bits_per_second as f64),
-        Schedule::TopSpeed | Schedule::Times { .. } | Schedule::Bursts { .. } | Schedule::Steps { .. } => {}
+        // Of what varies no single number was asked for in a run of any length.
+        Schedule::TopSpeed
+        | Schedule::Times { .. }
+        | Schedule::Bursts { .. }
+        | Schedule::Steps { .. }
+        | Schedule::Shaped(_) => {}
     }
     if let Rate::Flows(flows) = rate {
         asked.flows_per_second = Some(flows.as_f64());

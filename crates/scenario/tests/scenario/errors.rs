@@ -72,6 +72,16 @@ fn errors_point_at_the_place_and_say_the_mend() {
         ),
         (stream("frame: ipv4/udp\nburst: 5"), 3, 12, "expected keys with values"),
         (
+            stream("frame: ipv4/udp\nrate: 1kpps\nshape: sin"),
+            4,
+            12,
+            "`sin` is not a shape of load: write poisson",
+        ),
+        (stream("frame: ipv4/udp\nshape: poisson"), 3, 12, "`shape` needs a `rate`"),
+        (stream("frame: ipv4/udp\nweight: 2\nshape: poisson"), 4, 12, "`weight` says when frames leave"),
+        (stream("frame: ipv4/udp\nrate: top\nshape: poisson"), 3, 11, "is a number"),
+        (stream("frame: ipv4/udp\nrate: 1mbps\nshape: poisson\nsize: imix"), 3, 11, "where sizes vary"),
+        (
             stream("frame: ipv4/udp\nramp: {from: 1kpps, to: 2kpps, over: 1s, then: stopp}"),
             3,
             52,

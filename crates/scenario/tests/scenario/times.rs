@@ -232,6 +232,25 @@ fn a_ramp_holds_unless_told_to_stop() {
 }
 
 #[test]
+fn a_shape_varies_the_rate_of_its_stream() {
+    let square = compiled(
+        "streams: [{frame: ipv4/udp, rate: 10kpps, shape: 'square:period=20ms,high=25%,low=10%', duration: 60ms}]",
+    );
+    // In each period 5 ms at 10 frames a millisecond, and 15 at one.
+    assert_eq!(times(&square, 1000)[0].len(), 3 * (50 + 15));
+    // 64 bytes with the frame check sequence are 480 bits without it: the same as 10 kpps.
+    let bits = compiled(
+        "streams: [{frame: ipv4/udp, size: 64, rate: 4.8mbps, shape: 'square:period=20ms,high=25%,low=10%', duration: 60ms}]",
+    );
+    assert_eq!(times(&bits, 1000), times(&square, 1000));
+    // Streams of one file have their own chance, and a seed has the same again.
+    let twice = "seed: 5\ndefaults: {rate: 1kpps}\nstreams: [{frame: ipv4/udp, shape: poisson, count: 99}, {frame: ipv4/udp, shape: poisson, count: 99}]";
+    let both = times(&compiled(twice), 1000);
+    assert_ne!(both[0], both[1]);
+    assert_eq!(both, times(&compiled(twice), 1000));
+}
+
+#[test]
 fn rates_in_bits_and_percent_ramp_and_burst_where_frames_are_of_one_size() {
     // 64 bytes take 84 on the wire: 1% of 10 Gbit/s is 148,809.5 frames a second.
     let ramp = compiled(

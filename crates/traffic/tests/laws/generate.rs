@@ -3,7 +3,7 @@
 use crate::traffic::schedule::Speed;
 use crate::traffic::values::Runs;
 use crate::traffic::{
-    Field, Lane, LengthField, Lengths, Program, Schedule, Step, Stream, Sum, Templates, Values,
+    Field, Lane, LengthField, Lengths, Program, Schedule, Shape, Step, Stream, Sum, Templates, Values,
 };
 use proptest::prelude::*;
 
@@ -188,7 +188,23 @@ pub fn paced() -> impl Strategy<Value = Schedule> {
     let frames = (1u64..5000, 1u64..100_000).prop_map(|(frames, per_ns)| Schedule::Frames { frames, per_ns });
     let bits = (1_000_000u64..100_000_000_000, prop_oneof![Just(0u32), Just(24)])
         .prop_map(|(bits_per_second, overhead_bytes)| Schedule::Bits { bits_per_second, overhead_bytes });
-    prop_oneof![frames, bits, times(), bursts(), steps()]
+    prop_oneof![frames, bits, times(), bursts(), steps(), shapes()]
+}
+
+/// By law and by chance, with periods that are short beside the times that are asked for.
+pub fn shapes() -> impl Strategy<Value = Schedule> {
+    let texts = prop_oneof![
+        Just("poisson"),
+        Just("sine:period=20us,amplitude=100%"),
+        Just("sine:period=100us,arrivals=poisson"),
+        Just("square:period=50us,high=20%"),
+        Just("square:period=50us,high=90%,low=30%,arrivals=poisson"),
+        Just("flash:after=20us,rise=30us,peak=10x,hold=30us,fall=50us"),
+        Just("onoff:on=10us,off=30us,alpha=1.2"),
+    ];
+    (texts, 1u64..5000, 1u64..100_000, any::<u64>()).prop_map(|(text, frames, per_ns, seed)| {
+        text.parse::<Shape>().unwrap().schedule(frames, per_ns, seed)
+    })
 }
 
 pub fn times() -> impl Strategy<Value = Schedule> {

@@ -166,7 +166,7 @@ proptest! {
     #[test]
     fn stated_times_and_bursts_are_kept_to_the_nanosecond(
         stream in any_stream(),
-        schedule in prop_oneof![crate::generate::times(), crate::generate::bursts()],
+        schedule in prop_oneof![crate::generate::times(), crate::generate::bursts(), crate::generate::shapes()],
         of in 1u32..9,
         frames in 0u64..300,
     ) {

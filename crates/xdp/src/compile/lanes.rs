@@ -102,6 +102,7 @@ impl Compiler<'_> {
                 self.set_word(due, R2);
             }
             Schedule::Steps { steps } => self.steps(base, this, steps),
+            Schedule::Shaped(_) => return Err(XdpError::Shaped),
         }
         self.end(base, this);
         Ok(())

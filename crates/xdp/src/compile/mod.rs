@@ -433,6 +433,7 @@ fn mean_rate(program: &Program, lane: &traffic::program::Lane) -> Option<f64> {
         Schedule::Steps { steps } => {
             steps.iter().map(|step| step.frames as f64 * 1e9 / step.per_ns.max(1) as f64).reduce(f64::max)
         }
+        Schedule::Shaped(shaped) => Some(shaped.highest()),
         Schedule::Times { offsets, period_ns, speed } => {
             let seconds = speed.scale((*period_ns).into()) as f64 / 1e9;
             (seconds > 0.0).then(|| offsets.len() as f64 / seconds)
