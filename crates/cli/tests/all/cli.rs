@@ -242,3 +242,15 @@ fn a_word_that_has_no_place_is_answered_with_the_line_that_has_one() {
         assert_eq!(ran.stdout, "", "{line}");
     }
 }
+
+#[test]
+fn a_figure_of_a_frame_size_that_is_not_tested_is_refused_before_the_run() {
+    for (line, there) in [
+        ("search throughput --lab --get throughput:1518", "64 bytes"),
+        ("search latency --lab --size 64,512 --get typical_latency:1518", "64 bytes, 512 bytes"),
+        ("trial --lab --rate 1kpps --size 128,256 --get trial_loss_ratio:64", "128 bytes, 256 bytes"),
+    ] {
+        let told = unfolded(&run(format!("netdyno {line}")).refused(&["--get: no `"]).stderr);
+        assert!(told.ends_with(&format!("the frame sizes are {there} (--size)")), "{line}: {told}");
+    }
+}
