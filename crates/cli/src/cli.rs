@@ -16,7 +16,7 @@ mod foreign;
 pub mod help;
 pub mod job;
 pub mod lab;
-mod mistyped;
+pub mod mistyped;
 pub mod nats;
 pub mod plugin;
 pub mod search;

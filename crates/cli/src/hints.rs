@@ -1,6 +1,7 @@
 //! What people type in place of a packet and mean otherwise: a plugin's name, a capture, another tool's test or script.
 //! Each is told the command that does it, made of what was typed.
 
+use crate::cli::mistyped::everyday;
 use anyhow::{Result, bail};
 use report::units::{printable, shell_word};
 use spec::Job;
@@ -20,12 +21,15 @@ const NETPERF: [&str; 3] = ["TCP_", "UDP_", "OMNI"];
 /// It is such a word.
 pub fn check(what: Option<&str>) -> Result<()> {
     let Some(word) = what else { return Ok(()) };
-    // Another word may be a path that is no text.
-    let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    match advice(word, Path::new(word).exists(), By::Typed(&typed)) {
+    match advice(word, Path::new(word).exists(), By::Typed(&typed())) {
         Some(advice) => bail!(advice),
         None => check_expression(word),
     }
+}
+
+/// The command line. A word of it may be a path that is no text.
+pub fn typed() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// A packet expression that is wrong is reported before all else that is wrong.
@@ -157,9 +161,7 @@ impl Kind {
 pub fn check_file(path: &Path, takes: Kind) -> Result<()> {
     use std::io::Read as _;
     if !path.exists() {
-        let typed: Vec<String> =
-            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        return match interface(path, &typed, is_interface) {
+        return match no_file(path, &typed(), is_interface) {
             Some(told) => bail!(told),
             None => Ok(()),
         };
@@ -185,15 +187,15 @@ fn is_interface(name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && Path::new("/sys/class/net").join(name).exists()
 }
 
-/// Of a file that there is not, that an interface has its name, and the line that takes it for one.
-fn interface(path: &Path, typed: &[String], is_interface: impl Fn(&str) -> bool) -> Option<String> {
-    let name = path.to_str().filter(|name| is_interface(name))?;
-    // The verbs that have both.
-    if !matches!(typed.get(1).map(String::as_str), Some("probe" | "replay")) {
-        return None;
+/// Of a file that there is not, what its name is otherwise (an interface, a collector, a rate), and the line that takes it for that.
+fn no_file(path: &Path, typed: &[String], is_interface: impl Fn(&str) -> bool) -> Option<String> {
+    let name = path.to_str()?;
+    let line = everyday::of_line(typed);
+    if is_interface(name) {
+        let line = line.unwrap_or_else(|| format!("netdyno doctor {}", shell_word(name)));
+        return Some(format!("{name} is an interface, and there is no file of that name: {line}"));
     }
-    let line = mended(typed, name, &["--on", name], None);
-    Some(format!("{name} is an interface, and there is no file of that name: {line}"))
+    Some(format!("there is no file {name}; it is written so: {}", line?))
 }
 
 fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
@@ -321,10 +323,13 @@ fn advice(word: &str, there: bool, by: By<'_>) -> Option<String> {
     let name = lower.replace('-', "_");
     let name = name.strip_suffix(".go").or_else(|| name.strip_suffix(".wasm")).unwrap_or(&name);
     if let (false, true, By::Typed(typed)) = (there, is_interface(word), by) {
-        return Some(format!(
-            "{word} is an interface, no packet: {}",
-            mended(typed, word, &["--on", word], None)
-        ));
+        let line = everyday::of_line(typed).unwrap_or_else(|| mended(typed, word, &["--on", word], None));
+        return Some(format!("{word} is an interface, no packet: {line}"));
+    }
+    if let (false, true, By::Typed(typed)) = (there, everyday::is_host(word), by)
+        && let Some(line) = everyday::of_line(typed)
+    {
+        return Some(format!("{word} is no packet, which has addresses as fields: {line}"));
     }
     if there || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return None;
@@ -486,15 +491,16 @@ mod tests {
     #[test]
     fn an_interface_in_a_files_or_a_packets_place_is_told_its_option() {
         let typed = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let told = |line| interface(Path::new("eth7"), &typed(line), |name| name == "eth7");
+        let told = |line| no_file(Path::new("eth7"), &typed(line), |name| name == "eth7");
         assert_eq!(
             told("netdyno probe eth7 --export h:2055").as_deref(),
             Some(
                 "eth7 is an interface, and there is no file of that name: netdyno probe --on eth7 --export h:2055"
             )
         );
-        assert_eq!(told("netdyno info eth7"), None, "it takes files alone");
-        assert_eq!(interface(Path::new("a.pcap"), &typed("netdyno probe a.pcap"), |_| false), None);
+        let of_info = told("netdyno info eth7").expect("an interface");
+        assert!(of_info.ends_with("netdyno doctor eth7"), "{of_info}");
+        assert_eq!(no_file(Path::new("a.pcap"), &typed("netdyno probe a.pcap"), |_| false), None);
         // Every network namespace has this one.
         let words = typed("netdyno search throughput lo --max 1mpps");
         let told = advice("lo", false, By::Typed(&words)).expect("an interface");

@@ -64,6 +64,7 @@ pub use kinds::shared::draw_seed;
 pub use run::more_than_sent;
 pub use run::together::Member;
 pub use session::{Among, Elsewhere, FarPort, Late, Session};
+pub use trials::frame_sizes;
 
 /// The error and its causes, leaving out causes that the words before already told.
 pub fn in_full(error: &anyhow::Error) -> String {

@@ -1,12 +1,13 @@
 //! Words of other tools, typed at our verbs: what they are called here. A tip comes as the whole line, to be typed as it stands.
 
 mod endpoint;
+pub mod fields;
 mod options;
 
-use super::mistyped::line;
+use super::mistyped::{BARE, everyday, line};
 use clap::{Arg, ArgAction, Command};
-pub use endpoint::in_tests_place as test;
-use options::{FIELDS, Foreign, OPTIONS, Value};
+pub use endpoint::{conflict, in_tests_place as test};
+use options::{Foreign, OPTIONS, Value};
 use report::units::shell_word;
 
 /// Words in a verb's place: what was meant, and a line that does it.
@@ -35,6 +36,9 @@ const VERBS: &[(&[&str], &str, &str)] = &[
             "bittwist",
             "nping",
             "scapy",
+            "xdp-trafficgen",
+            "trafgen",
+            "packetsender",
             "craft-and-send",
             "udp",
             "tcp",
@@ -58,27 +62,48 @@ const VERBS: &[(&[&str], &str, &str)] = &[
     ),
     (
         &[
-            "sniff", "dump", "tcpdump", "tshark", "dumpcap", "record", "capture", "rx", "receive", "listen",
+            "sniff",
+            "dump",
+            "tcpdump",
+            "tshark",
+            "wireshark",
+            "dumpcap",
+            "netsniff-ng",
+            "record",
+            "capture",
+            "rx",
+            "receive",
+            "listen",
             "sink",
         ],
         "what arrives is counted and captured by",
         "netdyno measure --on eth0 --capture arrived.pcapng --duration 10s",
     ),
     (
-        &["ping", "arping", "rtt", "qperf", "sockperf"],
-        "round trips to a server are timed by",
+        &["xdp-bench", "ifpps", "iftop", "nload", "bmon"],
+        "what arrives is counted by",
+        "netdyno measure --on eth0 --duration 10s",
+    ),
+    (
+        &["traceroute", "tracepath", "tracert", "mtr"],
+        "no path is traced; round trips to a host where `netdyno endpoint serve` runs are timed by",
+        "netdyno endpoint tcp-rr HOST",
+    ),
+    (
+        &["ping", "arping", "fping", "smokeping", "latency", "rtt", "qperf", "sockperf"],
+        "round trips to a host where `netdyno endpoint serve` runs are timed by",
         "netdyno endpoint tcp-rr HOST",
     ),
     (&["server", "daemon"], "the far end of tests is", "netdyno endpoint serve"),
     (
-        &["client", "stream", "nuttcp", "ethr", "iperf2"],
+        &["client", "stream", "nuttcp", "ethr", "iperf2", "speedtest", "bandwidth", "uperf"],
         "TCP and UDP between two hosts are measured by",
         "netdyno endpoint tcp-stream HOST",
     ),
     (
-        &["wrk", "ab", "hey", "http"],
-        "new connections are measured by",
-        "netdyno endpoint connection-rate HOST",
+        &["flent", "rrul", "crusader", "netsurf"],
+        "latency under load is measured, to a host where `netdyno endpoint serve` runs, by",
+        "netdyno endpoint latency-under-load HOST",
     ),
     (
         &["bench", "benchmark", "rfc2544", "rfc9004", "ndr", "mlrsearch", "throughput", "test", "y1564"],
@@ -100,8 +125,8 @@ const VERBS: &[(&[&str], &str, &str)] = &[
     (&["echo", "loopback", "reflector"], "frames are sent back by", "netdyno reflect --on eth0"),
     (
         &["stamp", "twamp"],
-        "STAMP and TWAMP Light test packets are answered by",
-        "netdyno reflect --on eth0 --stamp",
+        "test packets of STAMP and TWAMP Light are answered by `netdyno reflect --on eth0 --stamp`, and sent by",
+        "netdyno endpoint stamp HOST",
     ),
     (
         &["gor", "goreplay", "copy", "shadow"],
@@ -109,16 +134,30 @@ const VERBS: &[(&[&str], &str, &str)] = &[
         "netdyno clone --from eth0:80 --to HOST:80",
     ),
     (
-        &["collector", "nfcapd", "nfdump", "netflow", "ipfix"],
+        &["collector", "nfcapd", "nfdump", "goflow2", "vflow", "netflow", "ipfix"],
         "flow records are collected by",
         "netdyno collect --listen 127.0.0.1:2055",
     ),
     (
-        &["exporter", "fprobe", "pmacctd", "flowprobe"],
+        &["exporter", "fprobe", "pmacct", "pmacctd", "flowprobe", "ipt-netflow"],
         "flows are metered by",
         "netdyno probe --on eth0 --export HOST:2055",
     ),
-    (&["netem", "tc", "delay", "wanem", "chaos"], "faults are made by", "netdyno impair --help"),
+    (
+        &["netem", "tc", "delay", "wanem", "chaos", "comcast", "toxiproxy"],
+        "faults are made between two interfaces by",
+        "netdyno impair --between eth0 eth1 --delay 10ms",
+    ),
+    (
+        &["ethtool", "nstat", "netstat", "ss", "ip", "ifconfig", "ifstat", "sar", "proc"],
+        "what the kernel counts, and what an interface does, is shown by",
+        "netdyno counters --on eth0",
+    ),
+    (
+        &["install", "setup", "update", "upgrade", "config", "configure", "init"],
+        "netdyno is one file, and has no set-up; what this machine can do is said by",
+        "netdyno doctor",
+    ),
     (&["show", "open", "view", "result", "results"], "an earlier result is shown by", "netdyno report DIR"),
     (&["diff"], "results are compared by", "netdyno compare BEFORE AFTER"),
     (
@@ -142,12 +181,34 @@ const VERBS: &[(&[&str], &str, &str)] = &[
         "netdyno agents check --inventory FILE",
     ),
     (
-        &["cps", "connections", "conns", "astf", "tcp-sessions", "h2load", "vegeta"],
-        "TCP connections are opened by the million by",
+        &[
+            "cps",
+            "connections",
+            "conns",
+            "astf",
+            "tcp-sessions",
+            "dperf",
+            "warp17",
+            "tcpkali",
+            "wrk",
+            "wrk2",
+            "ab",
+            "hey",
+            "bombardier",
+            "http",
+            "curl",
+            "siege",
+            "h2load",
+            "vegeta",
+        ],
+        "requests over TCP connections of their own, up to millions, are sent to a server by",
         "netdyno sessions --on eth1 --to 10.0.0.2:80 --rate 10kcps --duration 5s",
     ),
     (&["xdperf"], "its plugins are", "netdyno send --plugin simpleudp --lab --rate 1kpps --count 100"),
 ];
+
+/// Those of them that read captures, too.
+const READERS: [&str; 3] = ["tcpdump", "tshark", "wireshark"];
 
 /// Goals of searches by other names.
 const GOALS: &[(&[&str], &str)] = &[
@@ -183,13 +244,23 @@ pub fn verb(under: &str, word: &str, rest: &[String]) -> Option<String> {
             let word = shell_word(word);
             Some(format!("frames are sent by `send`: netdyno send {word} --lab --rate 1kpps --count 100"))
         }
-        "" => VERBS.iter().find(|(typed, ..)| is(typed)).map(|(_, says, line)| format!("{says}: {line}")),
-        "search" => GOALS.iter().find(|(typed, _)| is(typed)).map(|(_, line)| format!("such as {line}")),
+        "" if READERS.contains(&&*lower) && rest.iter().any(|word| word == "-r") => {
+            let file = rest.iter().skip_while(|word| *word != "-r").nth(1)?;
+            Some(format!("what a capture holds is said by: netdyno info {}", shell_word(file)))
+        }
+        "" => {
+            let (_, says, example) = VERBS.iter().find(|(typed, ..)| is(typed))?;
+            Some(format!("{says}: {}", everyday::of_example(example, rest)))
+        }
+        "search" => {
+            let (_, example) = GOALS.iter().find(|(typed, _)| is(typed))?;
+            Some(format!("such as {}", everyday::of_example(example, rest)))
+        }
         _ => None,
     }
 }
 
-fn is_capture(word: &str) -> bool {
+pub(super) fn is_capture(word: &str) -> bool {
     [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcap.zst"].iter().any(|end| word.ends_with(end))
 }
 
@@ -203,13 +274,16 @@ pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: 
         return copied(words);
     }
     let found = foreign(verb, command, typed, value_behind(words, typed).as_deref());
-    let field = FIELDS.iter().find(|(names, _)| names.contains(&typed));
     let takes_packets = command.get_positionals().any(|arg| arg.get_id() == "what");
+    let whole = everyday::mended(verb, command, words.get(at..)?);
     // A verb's own tools come before words that any of them may have.
-    if let Some((_, example)) =
-        field.filter(|_| takes_packets && found.is_none_or(|(found, _)| found.at.is_empty()))
+    if let Some(field) =
+        fields::by_name(typed).filter(|_| takes_packets && found.is_none_or(|(found, _)| found.at.is_empty()))
     {
-        return Some(format!("fields of a packet stand in it: such as '{example}'"));
+        return Some(match whole {
+            Some(line) => format!("fields of a packet stand in it: {line}"),
+            None => format!("fields of a packet stand in it: such as '{}'", field.example),
+        });
     }
     if command.get_name() == "search" && typed.starts_with('-') {
         // The options are those of what is searched for, which comes first.
@@ -221,9 +295,27 @@ pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: 
         let line = line(&[], &["search", named.as_str()], &translated(&verb, goal, &words));
         return Some(format!("say first what is searched for: {line}"));
     }
+    if is_bare(verb, typed) {
+        return Some(format!("it stands without an option: {}", whole?));
+    }
     let ours = found?.1;
-    let line = line(words.get(1..at)?, &[], &translated(verb, command, words.get(at..)?));
-    Some(format!("here it is `--{ours}`: {line}"))
+    let whole = whole.or_else(|| {
+        let mut told = words.get(1..at)?.to_vec();
+        told.extend(translated(verb, command, words.get(at..)?));
+        everyday::can_be_typed(&told).then(|| line(&told, &[], &[]))
+    });
+    // A line in which something else is wrong would be refused again.
+    Some(
+        whole.map_or_else(
+            || format!("here it is `--{ours}`"),
+            |line| format!("here it is `--{ours}`: {line}"),
+        ),
+    )
+}
+
+/// Whether what stands behind another tool's option stands without one here.
+fn is_bare(verb: &str, typed: &str) -> bool {
+    BARE.iter().any(|(verbs, options)| verbs.contains(&verb) && options.contains(&typed))
 }
 
 /// What stands behind an option.
@@ -319,10 +411,16 @@ pub(super) fn named<'a>(command: &'a Command, option: &str) -> Option<&'a Arg> {
 }
 
 /// The words behind a verb with what other tools call otherwise by its name here.
-fn translated(verb: &str, command: &Command, words: &[String]) -> Vec<String> {
+pub(super) fn translated(verb: &str, command: &Command, words: &[String]) -> Vec<String> {
     let mut line = Vec::with_capacity(words.len());
     let mut words = words.iter().cloned().peekable();
     while let Some(word) = words.next() {
+        // A command is another program's.
+        if word == "--" {
+            line.push(word);
+            line.extend(words.by_ref());
+            break;
+        }
         let (name, value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             // `-b10M`
@@ -336,6 +434,10 @@ fn translated(verb: &str, command: &Command, words: &[String]) -> Vec<String> {
             }
             _ => (word.as_str(), None),
         };
+        if is_bare(verb, name) {
+            line.extend(value);
+            continue;
+        }
         let own = named(command, name);
         let behind = value.clone().or_else(|| words.peek().cloned());
         let found = own.is_none().then(|| foreign(verb, command, name, behind.as_deref())).flatten();
@@ -363,10 +465,13 @@ fn translated(verb: &str, command: &Command, words: &[String]) -> Vec<String> {
 impl Value {
     /// The value as it is here.
     fn of(self, value: String) -> String {
-        let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let is_bare = |value: &str| value.chars().all(|c| c.is_ascii_digit() || c == '.');
         match self {
-            Value::Unit(unit) if bare => value + unit,
-            Value::Before(before) if bare => before.to_owned() + &value,
+            Value::Unit(unit) if is_bare(&value) => value + unit,
+            Value::Before(before) if is_bare(value.trim_start_matches(':')) => {
+                before.to_owned() + value.trim_start_matches(':')
+            }
+            Value::Host => everyday::address(&value).to_owned(),
             Value::NetFlow if value == "10" => "ipfix".to_owned(),
             _ => value,
         }
@@ -426,9 +531,9 @@ mod tests {
             ),
             (
                 "netdyno send ipv4/udp --lab --dst-ip 10.0.0.1",
-                "fields of a packet stand in it: such as 'ipv4(dst=",
+                "fields of a packet stand in it: netdyno send 'ipv4(dst=10.0.0.1)/udp' --lab --rate 1kpps",
             ),
-            ("netdyno trial ipv4/udp --lab -p 80", "such as 'ipv4/udp(dport=53)'"),
+            ("netdyno trial ipv4/udp --lab -p 80", "netdyno trial 'ipv4/udp(dport=80)' --lab --rate 1kpps"),
         ] {
             let told = told(line);
             assert!(told.contains(said), "{line}: {told}");
@@ -488,9 +593,10 @@ mod tests {
             ("replay a.pcap --on eth0 --pnat 10.0.0.0/8:192.168.0.0/16", "--map-ip FROM=TO"),
             ("edit a.pcap -o b.pcap --fixcsum", "netdyno edit a.pcap --write b.pcap --fix-checksums"),
             ("clone -x 80-10.0.0.2:8080", "netdyno clone --from eth0:80 --to 10.0.0.2:8080"),
-            ("clone --input-raw :80 --to h:80", "--from IFACE:PORT"),
+            ("clone --input-raw :80 --to h:80", "netdyno clone --from eth0:80 --to h:80"),
             ("clone -s 10.0.0.9 --to h:80", "nothing is needed of an intercept"),
-            ("collect -t 300 -p 2055", "netdyno collect --rotate 300s --listen '[::]:2055'"),
+            ("collect -t 300 -p 2055", "here it is `--rotate`"),
+            ("collect -t 300 -p 2055 -l x", "netdyno collect --rotate 300s --listen '[::]:2055' --write x"),
             ("measure -i eth0 -w x.pcapng -s 96", "--on eth0 --capture x.pcapng --capture-snap 96"),
             ("measure --on eth0 -n", "unexpected argument '-n'"),
             ("doctor -i eth0", "netdyno doctor eth0"),
@@ -499,9 +605,9 @@ mod tests {
             ("send ipv4/udp iface=eth0", "here it is: --on eth0"),
             ("send ipv4/udp --on eth0 inter=0.01", "here it is: --rate 100pps"),
             ("send ipv4/udp -rate 1kpps", "a long option has two dashes: --rate"),
-            ("send ipv4/udp rate=1kpps", "an option is written so: --rate 1kpps"),
+            ("send ipv4/udp rate=1kpps", "netdyno send ipv4/udp --rate 1kpps --lab"),
             ("send ipv4/udp --lab_loss 1%", "an option is written so: --lab-loss"),
-            ("impair --between a b delay 10ms", "an option is written so: --delay"),
+            ("impair --between a b delay 10ms", "netdyno impair --between a b --delay 10ms"),
             ("SEND ipv4/udp", "it is written so: netdyno send ipv4/udp"),
             ("send ipv4/udp --lab --engine XDP", "it is written so: xdp"),
             ("plugin new mine", "netdyno plugin new mine --rust"),
@@ -540,7 +646,8 @@ mod tests {
             let words = line.split(' ').map(|word| word.trim_matches('\'').into()).collect();
             assert!(crate::cli::help::parse(words).is_ok(), "{line}");
         }
-        for (_, example) in FIELDS {
+        for field in fields::FIELDS {
+            let example = field.example;
             assert!(traffic::expr::compile(example, &traffic::expr::Options::default()).is_ok(), "{example}");
         }
         // No word is ours: it would never be asked for.

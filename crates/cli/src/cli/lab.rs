@@ -56,7 +56,7 @@ pub struct Lab {
     #[arg(long, value_name = "FAULTS", value_parser = faults, conflicts_with_all = ["dut", "bottleneck", "loss"])]
     pub impair: Option<Faults>,
     /// Run this at the receiving host, by a shell, from before CMD until CMD ends; CMD begins when it listens at a port
-    /// ('netdyno endpoint serve --quiet'). `http` is a server that netdyno has: the pages / and /numbers at ports 80 and 8080. The
+    /// ('netdyno endpoint serve --quiet') or has an XDP program at an interface ('netdyno sessions serve --on rx0'). `http` is a server that netdyno has: the pages / and /numbers at ports 80 and 8080. The
     /// hosts have addresses, as with --addresses.
     #[arg(long, value_name = "CMD|http", conflicts_with = "ports")]
     pub server: Option<String>,

@@ -1,5 +1,6 @@
 //! What clap refuses, with the mend that only we know: the command line as it should have been, or an example.
 
+pub mod everyday;
 mod misplaced;
 mod services;
 mod values;
@@ -7,6 +8,7 @@ mod values;
 use super::foreign;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
+pub(super) use everyday::BARE;
 use report::units::shell_word;
 use std::ffi::OsString;
 
@@ -163,6 +165,16 @@ const CALLED: &[Called] = &[
     (&["search throughput"], "--acceptable-loss", GOAL),
     (&["search throughput"], "--pdr", GOAL),
     (&["search throughput"], "--max-loss", GOAL),
+    (
+        &["search", "trial"],
+        "--port",
+        "ports are interfaces: --on IFACE and --measure IFACE; fields of packets stand in WHAT",
+    ),
+    (&["report"], "--html", "the page is report.html in the folder of the result"),
+    (&["report"], "--latency", "one figure alone is --get latency_p99"),
+    (&["report"], "--loss", "one figure alone is --get lost_frames"),
+    (&["report"], "--throughput", "one figure alone is --get throughput"),
+    (&["report"], "--format", "it is printed by --json, --csv or --get FIGURE"),
     // iperf3's and netperf's.
     (
         &["endpoint"],
@@ -183,7 +195,6 @@ const CALLED: &[Called] = &[
         "socket buffers are --send-buffer BYTES and --receive-buffer BYTES; the result is written by --report DIR",
     ),
     (&["endpoint"], "--window", "socket buffers are --send-buffer BYTES and --receive-buffer BYTES"),
-    (&["endpoint"], "--port", "the server's port stands behind its host: HOST:PORT"),
     (&["endpoint"], "--tos", "the code point of what is sent is --dscp DSCP"),
     (&["endpoint"], "-S", "the code point of what is sent is --dscp DSCP"),
     (&["endpoint serve"], "-D", "it stays in the foreground: put `&` behind it"),
@@ -213,21 +224,13 @@ const CALLED: &[Called] = &[
     (&["replay", "edit", "bridge"], "--dlt", "frames get an Ethernet header by --to-ethernet"),
     (&["replay", "edit", "bridge"], "--fixlen", "lengths are put right by --fix-length pad|truncate|delete"),
     (&["replay", "edit", "bridge"], "-F", "lengths are put right by --fix-length pad|truncate|delete"),
-    (&["edit"], "-i", "the capture stands without an option: `netdyno edit small.pcap --write FILE`"),
-    (&["edit"], "--infile", "the capture stands without an option: `netdyno edit small.pcap --write FILE`"),
-    (&["info"], "-r", "captures stand without an option: `netdyno info small.pcap`"),
-    (&["probe"], "-r", "captures stand without an option: `netdyno probe small.pcap --export HOST:PORT`"),
     (&["bridge", "impair"], "-i", "both interfaces are --between IFACE IFACE"),
     (&["bridge", "impair"], "--intf1", "both interfaces are --between IFACE IFACE"),
     (&["bridge", "impair"], "--interface", "both interfaces are --between IFACE IFACE"),
-    (&["doctor"], "-i", "the interface stands without an option: `netdyno doctor eth0`"),
-    (&["doctor"], "--on", "the interface stands without an option: `netdyno doctor eth0`"),
-    (&["doctor"], "--interface", "the interface stands without an option: `netdyno doctor eth0`"),
     // Generators'.
     (&["send"], "--interval", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
     (&["send"], "--gap", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
     (&["send"], "--inter", "the time between frames follows from the rate: --rate 100pps is 10 ms"),
-    (&["send"], "-f", "a scenario stands without an option, a capture is sent by `netdyno replay`"),
     // tcpcopy's and GoReplay's.
     (&["clone"], "-s", "nothing is needed of an intercept: leave it out"),
     (
@@ -235,12 +238,7 @@ const CALLED: &[Called] = &[
         "-c",
         "copies come from clients' addresses by --client-addresses, from others by --source-prefix PREFIX",
     ),
-    (&["clone"], "-i", "captures stand without an option, with --server [ADDR:]PORT"),
     (&["clone"], "-d", "it stays in the foreground: put `&` behind it"),
-    (&["clone"], "--input-raw", "where sessions are captured is --from IFACE:PORT"),
-    (&["clone"], "--output-http", "the test server is --to HOST:PORT"),
-    (&["clone"], "--output-tcp", "the test server is --to HOST:PORT"),
-    (&["clone"], "--input-file", "captures stand without an option, with --server [ADDR:]PORT"),
     // nfcapd's.
     (&["collect"], "-b", "where records come to is --listen ADDR:PORT"),
     (
@@ -279,7 +277,8 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
         (ErrorKind::UnknownArgument, Some(typed)) => {
             tip = services::option(&verb, command, typed, &words, at)
                 .or_else(|| unknown(&verb, typed, &words, at))
-                .or_else(|| misplaced::word(&verb, command, typed, &words, at))
+                .or_else(|| misplaced::layers(&verb, typed, &words, at))
+                .or_else(|| everyday::word(&verb, command, typed, &words, at))
                 .or_else(|| called(&verb, typed).map(str::to_owned))
                 .or_else(|| one_dash(command, words.get(at..).unwrap_or_default()))
                 .or_else(|| foreign::option(&verb, command, typed, &words, at))
@@ -296,7 +295,8 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
             let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
             tip = lower_case(command, typed, &words)
                 .or_else(|| foreign::verb(&verb, typed, &rest))
-                .or_else(|| services::below(&verb, typed, &words, at))
+                .or_else(|| everyday::below(&verb, command, typed, &words, at))
+                .or_else(|| services::below(&verb, typed))
                 .or_else(|| {
                     documents(typed).filter(|_| verb.is_empty() && rest.iter().any(|word| word == "--help"))
                 });
@@ -313,9 +313,14 @@ pub fn mended(error: clap::Error, words: &[OsString], root: &Command) -> clap::E
                 .or_else(|| same_value(&error, &value))
                 .or_else(|| values::tip(&verb, option, &value, &error));
         }
-        (ErrorKind::ArgumentConflict, Some(typed)) => tip = one_only(&verb, typed, &error),
+        (ErrorKind::ArgumentConflict, typed) => {
+            tip = typed
+                .and_then(|typed| one_only(&verb, typed, &error))
+                .or_else(|| foreign::conflict(&verb, command, &words, at))
+                .or_else(|| everyday::moved(&verb, command, words.get(at..).unwrap_or_default()));
+        }
         (ErrorKind::MissingRequiredArgument, _) => {
-            tip = misplaced::server_and_target(&verb, &words, at)
+            tip = everyday::moved(&verb, command, words.get(at..).unwrap_or_default())
                 .or_else(|| lacking(&verb, &typed, &words, at));
         }
         _ => {}
@@ -393,8 +398,23 @@ fn unknown(verb: &str, typed: &str, words: &[String], at: usize) -> Option<Strin
             let is_word = |word: &String| !word.starts_with('-');
             from -= usize::from(from > at && words.get(from - 1).is_some_and(is_word));
         }
-        let line = line(words.get(1..from)?, &["--"], words.get(from..)?);
-        return Some(format!("put `--` before the command: {line}"));
+        let (before, behind) = (words.get(1..from)?, words.get(from..)?);
+        let said = everyday::no_command(verb, before, behind);
+        return said
+            .or_else(|| Some(format!("put `--` before the command: {}", line(before, &["--"], behind))));
+    }
+    if verb.is_empty() && typed.starts_with('-') {
+        // Other tools' command lines, without their names.
+        let tool = match typed {
+            "-c" | "-s" => "iperf3",
+            "-i" | "--intf1" => "tcpreplay",
+            "-H" => "netperf",
+            _ => "",
+        };
+        let told = [vec![tool.to_owned()], words.get(1..)?.to_vec()].concat();
+        if !tool.is_empty() && everyday::can_be_typed(&told) {
+            return Some(format!("the tool comes first: {}", line(&told, &[], &[])));
+        }
     }
     if (verb, typed) == ("", "-v") {
         return Some("the version is printed by: netdyno --version".to_owned());
@@ -479,6 +499,9 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
         ("agents reach", "--nats <URL>") => ("the server of both", &[], &["--nats", "tls://server:4222"]),
         ("agents reach", "<NAME>") => ("the agent's name there (--id)", &["lab1"], &[]),
         ("trend", _) => ("a folder that holds results", &["FOLDER"], &[]),
+        ("beforeafter", "<BEFORE>") => ("two listings, such as `netstat -s` writes", &["BEFORE"], &[]),
+        ("beforeafter", _) => ("", &["AFTER"], &[]),
+        ("iperf3", _) => ("a server is `netdyno iperf3 -s`; a client", &[], &["-c", "HOST"]),
         ("compare", _) => ("folders that --report wrote", &["BEFORE", "AFTER"], &[]),
         ("search", _) => ("what is searched for", &["throughput", "--lab"], &[]),
         ("completions", _) => ("bash, zsh or fish", &["bash"], &[]),
@@ -576,11 +599,17 @@ pub(super) fn line(before: &[String], between: &[&str], behind: &[String]) -> St
     std::iter::once("netdyno".into()).chain(words).collect::<Vec<String>>().join(" ")
 }
 
-/// What a command line that is refused is answered.
+/// What a command line that is refused is answered. Each line that the answer has is one that can be typed.
 #[cfg(test)]
 pub(super) fn told(line: &str) -> String {
     let words = line.split(' ').map(OsString::from).collect();
-    super::help::parse(words).expect_err("refused").to_string()
+    let told = super::help::parse(words).expect_err("refused").to_string();
+    for tip in told.lines().filter_map(|line| line.trim().strip_prefix("tip: ")) {
+        for suggested in everyday::lines(tip) {
+            assert!(everyday::can_be_typed(&suggested), "{line}: {tip}: {suggested:?}");
+        }
+    }
+    told
 }
 
 #[cfg(test)]
@@ -596,8 +625,15 @@ mod tests {
             ),
             ("netdyno lab --mtu 9000 ls -l", "netdyno lab --mtu 9000 -- ls -l"),
             ("netdyno counters netdyno doctor tx0", "netdyno counters -- netdyno doctor tx0"),
-            ("netdyno counters --on tx0 a b c", "netdyno counters --on tx0 -- a b c"),
-            ("netdyno counters --json a b c", "netdyno counters --json -- a b c"),
+            ("netdyno counters --on tx0 ls b c", "netdyno counters --on tx0 -- ls b c"),
+            ("netdyno counters --json ls b c", "netdyno counters --json -- ls b c"),
+            ("netdyno counters nosuch1 b c", "there is no command nosuch1; an interface is --on IFACE"),
+            ("netdyno lab nosuch1", "there is no command nosuch1: such as netdyno lab -- bash"),
+            (
+                "netdyno drops nosuch1",
+                "there is no command nosuch1; the interface is an option: netdyno drops --on nosuch1",
+            ),
+            ("netdyno drops --json udp port 53", "netdyno drops --json --filter 'udp port 53'"),
             ("netdyno lab", "such as netdyno lab -- netdyno doctor tx0"),
             (
                 "netdyno send --lab --count 5",

@@ -2,6 +2,7 @@
 
 use super::beforeafter::listing;
 use crate::cli::counters::Counters;
+use crate::cli::mistyped::everyday;
 use crate::client::Signals;
 use crate::output::{note, print};
 use anyhow::{Context, Result, bail};
@@ -24,6 +25,12 @@ const GRACE: Duration = Duration::from_millis(500);
 pub fn run(args: &Counters) -> Result<u8> {
     // A command without what goes before it was read as files.
     if let Some(first) = args.files.first().filter(|file| file.as_os_str() != "-" && !file.exists()) {
+        if let [_] = &args.files[..]
+            && let Some(told) = first.to_str().filter(|word| !everyday::is_command(word))
+            && let Some(line) = everyday::of_line(&crate::hints::typed())
+        {
+            bail!("{told} is no file and no command; an interface is an option: {line}");
+        }
         bail!(
             "{}: No such file or directory; a command stands behind `--`: netdyno counters -- {}",
             first.display(),
@@ -112,6 +119,9 @@ fn watch(places: &Places, interval: Duration, json: bool) -> Result<u8> {
 pub(super) fn run_command(words: &[std::ffi::OsString]) -> Result<ExitStatus> {
     let signals = Signals::at_once()?;
     let (program, arguments) = words.split_first().context("which command?")?;
+    if program.to_str().is_some_and(|word| !everyday::is_command(word)) {
+        bail!("there is no command {}; an interface is --on IFACE", program.display());
+    }
     let starting = || format!("running {}", program.display());
     let mut child = Command::new(program).args(arguments).spawn().with_context(starting)?;
     let mut since = None;

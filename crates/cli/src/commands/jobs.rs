@@ -206,6 +206,16 @@ fn sought(job: &Job) -> Option<&'static str> {
 /// Standard output takes one thing, and of what no such job has nothing can be printed.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
     report::get::check(job.kind(), sought(job), &output.get).map_err(|never| anyhow!("--get: {never}"))?;
+    let sizes = match job {
+        Job::Search(search) => Some(search.bench.size()),
+        Job::Trial(trial) => Some(trial.bench.size()),
+        _ => None,
+    };
+    // Sizes that are none are told by who reads them.
+    if let Some(sizes) = sizes.and_then(|sizes| job::frame_sizes(sizes).ok()) {
+        let sizes: Vec<String> = sizes.into_iter().map(|(name, _)| name).collect();
+        report::get::check_sizes(&sizes, &output.get).map_err(|none| anyhow!("--get: {none} (--size)"))?;
+    }
     let also = [
         ("--json", output.json),
         ("--json-lines", output.json_lines),

@@ -191,3 +191,66 @@ fn doctor_speaks_of_the_machine_and_of_an_interface() {
     }
     net.run("netdyno doctor tx1").refused(&["'tx1' (did you mean 'tx0'?)"]);
 }
+
+#[test]
+fn a_word_that_has_no_place_is_answered_with_the_line_that_has_one() {
+    let dir = folder();
+    let capture = path(&dir, "a.pcap");
+    run(format!("netdyno craft ipv4/udp --count 1 --write {capture}")).ok();
+    for (line, said) in [
+        // What clap refuses, and what is found wrong only when it is to be opened.
+        ("send vx0 1000".to_owned(), "netdyno send ipv4/udp --on vx0 --count 1000 --rate 1kpps".to_owned()),
+        (
+            "send --dst 10.0.0.1 --dport 80".to_owned(),
+            "netdyno send 'ipv4(dst=10.0.0.1)/udp(dport=80)' --on IFACE --resolve --rate 1kpps".to_owned(),
+        ),
+        (
+            "send 10.0.0.1:80".to_owned(),
+            "no packet, which has addresses as fields: netdyno send 'ipv4(dst=10.0.0.1)/udp(dport=80)'"
+                .to_owned(),
+        ),
+        ("send lo".to_owned(), "lo is an interface, no packet: netdyno send ipv4/udp --on lo".to_owned()),
+        (
+            format!("probe {capture} 127.0.0.1:9"),
+            format!(
+                "there is no file 127.0.0.1:9; it is written so: netdyno probe {capture} --export 127.0.0.1:9"
+            ),
+        ),
+        (
+            format!("replay {capture} 100mbps --on lo"),
+            format!(
+                "there is no file 100mbps; it is written so: netdyno replay {capture} --rate 100mbps --on lo"
+            ),
+        ),
+        (
+            "info lo".to_owned(),
+            "lo is an interface, and there is no file of that name: netdyno doctor lo".to_owned(),
+        ),
+        ("drops nosuch1".to_owned(), "the interface is an option: netdyno drops --on nosuch1".to_owned()),
+        ("drops -- nosuch1".to_owned(), "there is no command nosuch1; an interface is --on IFACE".to_owned()),
+        (
+            "counters -- nosuch1".to_owned(),
+            "there is no command nosuch1; an interface is --on IFACE".to_owned(),
+        ),
+        ("counters lo".to_owned(), "an interface is an option: netdyno counters --on lo".to_owned()),
+        ("lab nosuch1".to_owned(), "there is no command nosuch1: such as netdyno lab -- bash".to_owned()),
+        ("lab -- nosuch1".to_owned(), "nosuch1".to_owned()),
+    ] {
+        let ran = run(format!("netdyno {line}")).with(2);
+        let told = unfolded(&ran.stderr);
+        assert!(told.contains(&said), "{line}: {told}");
+        assert_eq!(ran.stdout, "", "{line}");
+    }
+}
+
+#[test]
+fn a_figure_of_a_frame_size_that_is_not_tested_is_refused_before_the_run() {
+    for (line, there) in [
+        ("search throughput --lab --get throughput:1518", "64 bytes"),
+        ("search latency --lab --size 64,512 --get typical_latency:1518", "64 bytes, 512 bytes"),
+        ("trial --lab --rate 1kpps --size 128,256 --get trial_loss_ratio:64", "128 bytes, 256 bytes"),
+    ] {
+        let told = unfolded(&run(format!("netdyno {line}")).refused(&["--get: no `"]).stderr);
+        assert!(told.ends_with(&format!("the frame sizes are {there} (--size)")), "{line}: {told}");
+    }
+}

@@ -201,3 +201,17 @@ fn a_server_listens_before_the_command_begins_and_ends_with_it() {
     refused("exit 7", "--server 'exit 7': it ended with status 7 before it listened");
     refused("no-such-server", "ended with status 127");
 }
+
+/// `sessions serve` answers by XDP and has no socket: the first connection finds it.
+#[test]
+fn a_server_without_a_socket_is_ready_when_its_program_is_at_the_interface() {
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let mut lab = command("netdyno lab --server");
+    lab.arg(format!("{binary} sessions serve --on rx0 -q"));
+    lab.args(["--", binary, "sessions", "--on", "tx0", "--to", "198.18.0.2:80", "--count", "50"]);
+    lab.args(["--rate", "500cps", "--json", "-q"]);
+    let report = start(lab).wait().ok().json();
+    let sessions = &report["result"]["sessions"];
+    assert_eq!(number(&sessions["opened"]), 50, "{sessions}");
+    assert_eq!(number(&sessions["finished"]), 50, "{sessions}");
+}

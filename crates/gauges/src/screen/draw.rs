@@ -67,7 +67,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 8, lines: whole(surroundings::collected(now, manner), manner, width) },
         Section { weight: 8, lines: whole(surroundings::cloned(now, manner), manner, width) },
         Section { weight: 8, lines: whole(surroundings::endpoint(view, now, manner), manner, width) },
-        Section { weight: 5, lines: surroundings::passages(view, now, manner) },
+        Section { weight: 5, lines: whole(surroundings::passages(view, now, manner), manner, width) },
         Section { weight: 6, lines: times(view, now, manner, width) },
         Section { weight: bars, lines: history(view, now, manner, width) },
     ];

@@ -527,6 +527,9 @@ fn ways(bench: &Bench, pairs: Vec<Pair>) -> Vec<Way> {
 }
 
 /// The sizes to test one after the other, each with its name.
+///
+/// # Errors
+/// They are none.
 pub fn frame_sizes(text: &str) -> Result<Vec<(String, Size)>> {
     if text.eq_ignore_ascii_case("rfc2544") {
         return Ok(trial::ethernet::SIZES.map(|size| (size.to_string(), Size::Fixed(size))).to_vec());

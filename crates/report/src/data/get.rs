@@ -50,6 +50,15 @@ impl fmt::Display for Never {
     }
 }
 
+/// A figure of a frame size that is none of those to be tested.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no `{key}` will have a name that begins with `{}`: the frame sizes are {}", printable(.name), .there.join(", "))]
+pub struct OfNoSize {
+    key: String,
+    name: String,
+    there: Vec<String>,
+}
+
 /// A figure that a result does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Missing {
@@ -123,6 +132,27 @@ pub fn check(kind: &'static str, sought: Option<&'static str>, wanted: &[Wanted]
         Some(wanted) => Err(Never { kind, sought, key: wanted.key.clone() }),
         None => Ok(()),
     }
+}
+
+/// Whether a search or a trial with these frame sizes will have figures of these names, of those that have a value for each size.
+///
+/// # Errors
+/// The first of a size that is not among them.
+pub fn check_sizes(sizes: &[String], wanted: &[Wanted]) -> Result<(), OfNoSize> {
+    for Wanted { key, name } in wanted {
+        let (Some(name), Some(there)) = (name, sections::search::begins(key, sizes)) else { continue };
+        let is = |size: &String| begins(&format!("{size}:"), name) || name.starts_with(size.as_str());
+        // A trial's names have the unit behind any size.
+        let is_mix = |size: &String| name.starts_with(size.as_str());
+        if !there.iter().any(is) && !sizes.iter().any(|size| !is_number(size) && is_mix(size)) {
+            return Err(OfNoSize { key: key.clone(), name: name.clone(), there });
+        }
+    }
+    Ok(())
+}
+
+fn is_number(size: &str) -> bool {
+    size.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The figures of a result that [`check`] would have refused for its kind of job: none, if it knows what results have.
@@ -261,6 +291,26 @@ fn likeness(a: &str, b: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_of_a_size_that_is_not_tested_is_told_before() {
+        let check = |sizes: &[&str], wanted: &str| {
+            let sizes: Vec<String> = sizes.iter().map(|size| (*size).to_owned()).collect();
+            check_sizes(&sizes, &[wanted.parse().expect("a figure")]).map_err(|error| error.to_string())
+        };
+        for wanted in
+            ["throughput", "throughput:64", "throughput:64 bytes: throughput with no loss", "lost_frames:9"]
+        {
+            assert_eq!(check(&["64", "imix"], wanted), Ok(()), "{wanted}");
+        }
+        assert_eq!(check(&["64", "imix"], "throughput:imix"), Ok(()));
+        for wanted in
+            ["throughput:1518", "throughput:6", "trial_loss_ratio:640", "longest_burst:random(64..128)"]
+        {
+            let told = check(&["64", "imix"], wanted).expect_err(wanted);
+            assert!(told.ends_with("the frame sizes are 64 bytes, imix"), "{told}");
+        }
+    }
 
     #[test]
     fn a_key_that_is_none_is_answered_with_those_near_it() {

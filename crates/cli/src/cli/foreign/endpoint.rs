@@ -1,6 +1,6 @@
 //! Command lines of iperf3 and netperf at `netdyno endpoint`: there the host and the test are options, here they are words.
 
-use super::super::mistyped::line;
+use super::super::mistyped::{everyday, line};
 use super::translated;
 use clap::Command;
 use spec::{EndpointTest, Word as _};
@@ -39,6 +39,9 @@ struct Line {
     both: bool,
     serve: bool,
     buffers: bool,
+    port: Option<String>,
+    /// The host is behind an option, as those tools have it.
+    is_theirs: bool,
     /// What is behind `-l`.
     length: Option<String>,
     rest: Vec<String>,
@@ -50,7 +53,9 @@ impl Line {
         let mut words = words.iter().cloned().peekable();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "-c" | "-H" | "--client" | "--host" => line.host = value(&mut words),
+                "-c" | "-H" | "--client" | "--host" => {
+                    (line.host, line.is_theirs) = (value(&mut words), true)
+                }
                 "-t" => match value(&mut words) {
                     Some(name) if test(&name).is_some() => line.test = test(&name),
                     time => line.rest.extend(std::iter::once(word).chain(time)),
@@ -69,12 +74,36 @@ impl Line {
                     line.test = test(word);
                 }
                 word if !word.starts_with('-') && line.host.is_none() => line.host = Some(word.to_owned()),
+                // A port behind the host, as a word or as iperf3's and netperf's option.
+                word if word.parse::<u16>().is_ok() && line.host.is_some() => {
+                    line.port = Some(word.to_owned())
+                }
+                "--port" => line.port = value(&mut words),
+                "-p" if line.is_theirs => line.port = value(&mut words),
+                // Behind it are netperf's options of its test.
+                "--" => {
+                    for word in words.by_ref() {
+                        let (request, response) = word.split_once(',').unwrap_or((&word, &word));
+                        match line.rest.last().map(String::as_str) {
+                            Some("-r") => {
+                                line.rest.pop();
+                                let sizes = ["--request", request, "--response", response];
+                                line.rest.extend(sizes.map(str::to_owned));
+                            }
+                            _ if word == "-m" => line.rest.push("--size".to_owned()),
+                            _ => line.rest.push(word),
+                        }
+                    }
+                }
                 _ => {
                     let alone = word.starts_with("--") && word.contains('=');
                     let value = if alone { None } else { value(&mut words) };
                     line.rest.extend(std::iter::once(word).chain(value));
                 }
             }
+        }
+        if let (Some(host), Some(port)) = (&mut line.host, &line.port) {
+            *host = format!("{host}:{port}");
         }
         line
     }
@@ -109,8 +138,22 @@ fn value_is_size(next: Option<&String>) -> bool {
 }
 
 /// Options that only those tools have, or that are not called by one name alone.
-const KNOWN: [&str; 12] =
-    ["-c", "-H", "--client", "--host", "-u", "--udp", "-R", "--reverse", "--bidir", "-t", "-l", "-s"];
+const KNOWN: [&str; 14] = [
+    "-c",
+    "-H",
+    "--client",
+    "--host",
+    "-u",
+    "--udp",
+    "-R",
+    "--reverse",
+    "--bidir",
+    "-t",
+    "-l",
+    "-s",
+    "--server",
+    "--port",
+];
 
 /// The whole line for an option of those tools.
 pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: usize) -> Option<String> {
@@ -154,6 +197,18 @@ pub fn option(verb: &str, command: &Command, typed: &str, words: &[String], at: 
         ),
         None => format!("here it is `--size`: {}", size()),
     })
+}
+
+/// The whole line for words that are too many: a port behind the host, options of netperf's tests behind `--`.
+pub fn conflict(verb: &str, command: &Command, words: &[String], at: usize) -> Option<String> {
+    let own = words.get(at..).filter(|_| verb == "endpoint")?;
+    let read = Line::read(own);
+    let (test, host) = (read.test?, read.host?);
+    let told =
+        [vec![verb.to_owned(), test.name().to_owned(), host], translated(verb, command, &read.rest)].concat();
+    let is_other = told.get(1..) != Some(own);
+    (is_other && everyday::can_be_typed(&told))
+        .then(|| format!("it is written so: {}", line(&told, &[], &[])))
 }
 
 /// What a word means in the place of a test: the test, or that a host stands there.

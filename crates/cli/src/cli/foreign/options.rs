@@ -16,6 +16,8 @@ pub(super) enum Value {
     None,
     /// There is none there, and this one here.
     Is(&'static str),
+    /// A host, of which no URL is left.
+    Host,
     /// A version of NetFlow: 10 is IPFIX.
     NetFlow,
 }
@@ -70,6 +72,8 @@ pub(super) const OPTIONS: &[Foreign] = &[
     // tcprewrite's.
     of(EDITING, &["--enet-smac"], &["src-mac"], Value::Same),
     of(EDITING, &["--enet-dmac"], &["dst-mac"], Value::Same),
+    of(EDITING, &["--dst-ip", "--dip", "--dst"], &["map-dst-ip"], Value::Before("0.0.0.0/0=")),
+    of(EDITING, &["--src-ip", "--sip", "--src"], &["map-src-ip"], Value::Before("0.0.0.0/0=")),
     of(EDITING, &["--enet-subsmac"], &["replace-mac"], Value::Same),
     of(EDITING, &["--enet-vlan-tag"], &["vlan-add"], Value::Same),
     of(EDITING, &["-C", "--fixcsum"], &["fix-checksums"], Value::None),
@@ -92,6 +96,8 @@ pub(super) const OPTIONS: &[Foreign] = &[
     of(&["clone"], &["-n"], &["copies"], Value::Same),
     of(&["clone"], &["-r"], &["sample"], Value::Unit("%")),
     of(&["clone"], &["-a"], &["speed"], Value::Same),
+    of(&["clone"], &["--input-raw"], &["from"], Value::Before("eth0:")),
+    of(&["clone"], &["--output-http", "--output-tcp"], &["to"], Value::Host),
     // nProbe's and softflowd's.
     of(&["probe"], &["-n", "--collector"], &["export"], Value::Same),
     of(&["probe"], &["-V", "--flow-version"], &["format"], Value::NetFlow),
@@ -112,7 +118,7 @@ pub(super) const OPTIONS: &[Foreign] = &[
     of(&["sessions"], &["-c", "--concurrency", "--conns", "--clones"], &["in-flight"], Value::Number),
     of(&["sessions"], &["-n", "--number", "--num-conns"], &["count"], Value::Number),
     of(&["sessions"], &["--cps", "--conn-rate", "--rps", "-q"], &["rate"], Value::Unit("cps")),
-    of(&["sessions"], &["-H", "--host", "--target", "--dst", "--server-address"], &["to"], Value::Same),
+    of(&["sessions"], &["-H", "--host", "--target", "--dst", "--server-address"], &["to"], Value::Host),
     of(&["sessions"], &["--source", "--src", "--src-ip", "--sources", "--pool"], &["clients"], Value::Same),
     of(&["sessions"], &["--url", "--uri"], &["path"], Value::Same),
     // Those of what keeps results over time.
@@ -156,26 +162,4 @@ pub(super) const OPTIONS: &[Foreign] = &[
     of(ANY, &["-J"], &["json"], Value::None),
     of(ANY, &["-w", "--pcap"], &["write", "capture"], Value::Same),
     of(ANY, &["-o", "--output", "--out"], &["write", "report"], Value::Same),
-];
-
-/// What other tools have options for, and we have fields of packets.
-pub(super) const FIELDS: &[(&[&str], &str)] = &[
-    (&["--dst", "--dst-ip", "--dip", "--dest", "--daddr", "--dst_ip"], "ipv4(dst=198.18.0.2)/udp"),
-    (&["--src", "--src-ip", "--sip", "--saddr", "--src_ip", "-a", "--spoof"], "ipv4(src=198.18.0.1)/udp"),
-    (&["--rand-source"], "ipv4(src=random(10.0.0.0/8))/udp"),
-    (&["--rand-dest"], "ipv4(dst=random(10.0.0.0/8))/udp"),
-    (&["--dport", "--dst-port", "--destport", "--port", "-p"], "ipv4/udp(dport=53)"),
-    (&["--sport", "--src-port", "--baseport"], "ipv4/udp(sport=1000..1999)"),
-    (&["--dst-mac", "--dmac"], "ether(dst=02:00:00:00:00:02)/ipv4/udp"),
-    (&["--src-mac", "--smac"], "ether(src=02:00:00:00:00:01)/ipv4/udp"),
-    (&["--vlan", "--vlan-id"], "vlan(id=100)/ipv4/udp"),
-    (&["--mpls"], "mpls(label=100)/ipv4/udp"),
-    (&["--ttl"], "ipv4(ttl=64)/udp"),
-    (&["--tos", "-Q"], "ipv4(tos=0xb8)/udp"),
-    (&["--dscp"], "ipv4(dscp=46)/udp"),
-    (&["--tcp", "-S", "--syn"], "ipv4/tcp(flags=S)"),
-    (&["--udp", "-u", "-2"], "ipv4/udp"),
-    (&["--icmp", "-1"], "ipv4/icmp"),
-    (&["--ipv6", "-6"], "ipv6/udp"),
-    (&["--payload", "--data", "--file"], "ipv4/udp/raw(\"text\")"),
 ];

@@ -4,7 +4,6 @@
 use super::{Called, line};
 use clap::Command;
 use report::units::shell_word;
-use std::path::Path;
 
 const NO_PORT: &str = "an agent has no port: its client starts it, as by ssh HOST netdyno agent --stdio, or it dials out by --nats URL; \
     jobs over HTTP are taken by `netdyno serve`";
@@ -61,6 +60,8 @@ pub(super) const CALLED: &[Called] = &[
     (&["drops"], "--measure", "the interface is --on IFACE"),
     (&["drops"], "--reason", SHOWN_ALONE),
     (&["drops"], "--port", SHOWN_ALONE),
+    (&["drops"], "-p", SHOWN_ALONE),
+    (&["drops"], "-f", SHOWN_ALONE),
     (&["drops"], "--udp", SHOWN_ALONE),
     (&["drops"], "--tcp", SHOWN_ALONE),
     (&["drops"], "--function", SHOWN_ALONE),
@@ -198,28 +199,15 @@ const BELOW: &[(&str, &[&str], &str)] = &[
 ];
 
 /// What was meant by a word where a verb below another one should be.
-pub(super) fn below(verb: &str, word: &str, words: &[String], at: usize) -> Option<String> {
-    if verb == "sessions" && word.contains(['.', ':']) {
-        let (before, own) = (words.get(1..at)?, words.get(at..)?);
-        let place = own.iter().position(|own| own == word)?;
-        let mut behind: Vec<String> = own.to_vec();
-        behind.splice(place..=place, ["--to".to_owned(), address(word).to_owned()]);
-        if !own.iter().any(|word| word == "--on" || word.starts_with("--on=")) {
-            behind.extend(["--on", "IFACE"].map(str::to_owned));
-        }
-        return Some(format!("the server is an option: {}", line(before, &[], &behind)));
-    }
+pub(super) fn below(verb: &str, word: &str) -> Option<String> {
     let word = word.to_ascii_lowercase();
+    if verb == "plugin" && plugin::find(&word).is_ok() {
+        return Some(format!("what it does, and its options: netdyno plugin info {word}"));
+    }
     BELOW
         .iter()
         .find(|(of, typed, _)| *of == verb && typed.contains(&word.as_str()))
         .map(|(_, _, says)| (*says).to_owned())
-}
-
-/// What is left of a URL.
-fn address(word: &str) -> &str {
-    let word = word.split_once("://").map_or(word, |(_, rest)| rest);
-    word.split('/').next().unwrap_or(word)
 }
 
 /// What to type in place of an argument that there is not, where the words around it say it.
@@ -241,19 +229,9 @@ pub(super) fn option(
         "serve" if typed == "--lab" => {
             Some("each job says where it runs, in a lab of its own too: leave it out".to_owned())
         }
-        // The interface, and no command.
-        "drops" if is_interface(typed) && !words.iter().any(|word| word == "--") => {
-            Some(format!("the interface is an option: netdyno drops --on {}", shell_word(typed)))
-        }
         "serve" if !typed.starts_with('-') => match typed {
             "start" | "run" => Some("leave it out: netdyno serve".to_owned()),
             "stop" | "status" => Some("it is in the foreground, and Ctrl-C or SIGTERM ends it".to_owned()),
-            _ if is_port(typed) => {
-                Some(format!("where it listens is an option: netdyno serve --listen 127.0.0.1:{typed}"))
-            }
-            _ if typed.contains(':') => {
-                Some(format!("where it listens is an option: netdyno serve --listen {}", shell_word(typed)))
-            }
             _ => None,
         },
         "sessions" if typed == "--lab" => {
@@ -264,9 +242,6 @@ pub(super) fn option(
                 "in a lab, with a server at the other end: netdyno lab{} -- netdyno {line}",
                 far_end(verb)
             ))
-        }
-        "live" if !typed.starts_with('-') && typed.contains(':') => {
-            Some(format!("the server is an option: --to {}", shell_word(typed)))
         }
         "iperf3" if !typed.starts_with('-') => {
             Some(format!("iperf3 has the server behind -c: netdyno iperf3 -c {}", shell_word(typed)))
@@ -282,16 +257,6 @@ pub(super) fn option(
         }
         _ => None,
     }
-}
-
-fn is_port(word: &str) -> bool {
-    word.parse::<u16>().is_ok()
-}
-
-/// Whether this namespace has an interface of this name.
-fn is_interface(word: &str) -> bool {
-    let plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte));
-    plain && !word.starts_with('.') && Path::new("/sys/class/net").join(word).exists()
 }
 
 /// What a lab needs at the other end, for an example of a verb.
@@ -328,11 +293,12 @@ mod tests {
             ("agents --inventory x.yaml", "say first what to do: netdyno agents check --inventory x.yaml"),
             ("agents check --host lab1", "--agent NAME='COMMAND'"),
             ("agents reach lab1", "netdyno agents reach lab1 --nats tls://server:4222"),
-            ("drops lo", "netdyno drops --on lo"),
+            ("drops lo", "the interface is an option: netdyno drops --on lo"),
             ("drops sleep 1", "netdyno drops -- sleep 1"),
             ("drops --report out", "--json"),
             ("drops --measure rx0", "--on IFACE"),
             ("drops --port 53", "--filter 'udp and port 53'"),
+            ("drops -p 53", "--filter 'udp and port 53'"),
             ("drops --watch", "--duration TIME"),
             ("trend . --get latency_p99", "`--figure`: netdyno trend . --figure latency_p99"),
             ("trend . --metric latency_p99", "netdyno trend . --figure latency_p99"),
@@ -350,14 +316,14 @@ mod tests {
                 "sessions --lab --rate 10kcps",
                 "--server 'netdyno sessions serve --on rx0' -- netdyno sessions --on tx0 --to 198.18.0.2 --rate 10kcps",
             ),
-            ("sessions --on a --to h:80 -c 1000", "--in-flight 1000"),
-            ("sessions --on a --to h:80 -n 1000", "--count 1000"),
-            ("sessions --on a --to h:80 --number 1000", "--count 1000"),
-            ("sessions --on a --to h:80 --keepalive", "--requests N"),
-            ("sessions --on a --to h:80 --cps 1000", "--rate 1000cps"),
-            ("sessions --on a --to h:80 --measure b", "`netdyno sessions serve`"),
-            ("sessions --on a --to h:80 --size 100", "--request-size BYTES"),
-            ("sessions --on a --to h:80 --threads 4", "--in-flight N"),
+            ("sessions --on a --to 10.0.0.2:80 -c 1000", "--in-flight 1000"),
+            ("sessions --on a --to 10.0.0.2:80 -n 1000", "--count 1000"),
+            ("sessions --on a --to 10.0.0.2:80 --number 1000", "--count 1000"),
+            ("sessions --on a --to 10.0.0.2:80 --keepalive", "--requests N"),
+            ("sessions --on a --to 10.0.0.2:80 --cps 1000", "--rate 1000cps"),
+            ("sessions --on a --to 10.0.0.2:80 --measure b", "`netdyno sessions serve`"),
+            ("sessions --on a --to 10.0.0.2:80 --size 100", "--request-size BYTES"),
+            ("sessions --on a --to 10.0.0.2:80 --threads 4", "--in-flight N"),
             ("sessions serve", "netdyno sessions serve --on rx0"),
             ("sessions serve --on rx0 --port 80", "--listen ADDRESS:PORT"),
             ("plugin run dns", "netdyno send --plugin dns"),

@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use endpoint::iperf3::units::http_date;
 use lab::{Lab, Running};
+use port::interface::Interface;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Write as _, stderr};
@@ -32,7 +33,7 @@ impl Server {
     /// Starts it, and waits until it listens.
     ///
     /// # Errors
-    /// It cannot be started, ends, or listens at no port.
+    /// It cannot be started, ends, or listens at no port and no interface.
     pub fn start(lab: &Lab, server: &str) -> Result<Server> {
         if server == OWN {
             let listen = || PORTS.map(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)));
@@ -45,15 +46,20 @@ impl Server {
         }
         let output = File::from(stderr().as_fd().try_clone_to_owned()?);
         let words = ["sh", "-c", server].map(OsString::from);
+        let before = lab.receiver.namespace.run_in(programs)?;
         let mut command = lab::start(lab, &lab.receiver, &words, &output, &[])?;
         let begun = Instant::now();
-        while !lab.receiver.namespace.run_in(listens)? {
+        // One that serves by XDP has no socket: its program at an interface is what waits for others.
+        let is_ready = || listens() || programs().iter().any(|program| !before.contains(program));
+        while !lab.receiver.namespace.run_in(is_ready)? {
             if let Some(status) = command.ended() {
-                bail!("--server '{server}': it ended with status {status} before it listened at a port");
+                bail!(
+                    "--server '{server}': it ended with status {status} before it listened at a port or an interface"
+                );
             }
             if begun.elapsed() > PATIENCE {
                 bail!(
-                    "--server '{server}': after {} s it listens at no port: give a command that serves until it is ended, or {OWN}",
+                    "--server '{server}': after {} s it listens at no port, and has no XDP program at an interface: give a command that serves until it is ended, or {OWN}",
                     PATIENCE.as_secs()
                 );
             }
@@ -66,6 +72,12 @@ impl Server {
     pub fn ended(&mut self) -> Option<i32> {
         self.command.as_mut()?.ended()
     }
+}
+
+/// The XDP programs at interfaces of the calling thread's network namespace. Those that cannot be read are none.
+fn programs() -> Vec<u32> {
+    let interfaces = Interface::list().unwrap_or_default();
+    interfaces.into_iter().filter_map(|interface| Some(interface.xdp?.program_id)).collect()
 }
 
 /// Whether any socket of the calling thread's network namespace waits for others: of TCP in the state LISTEN, of UDP any.

@@ -149,21 +149,24 @@ pub fn counters(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     rows.iter().take(3).map(line).collect()
 }
 
-/// A bridge's directions.
+/// A bridge's directions, a line each; their columns are as wide as their figures are.
 pub fn passages(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let passage = |(n, p): (usize, &snapshot::Passage)| {
         let rate = view.rate_of(|m| Some(m.passages.get(n)?.forwarded.frames)).unwrap_or(0.0);
         let kept = p.received.frames.saturating_sub(p.forwarded.frames);
-        let way: String = printable(&format!("{} > {}", p.from, p.to)).chars().take(24).collect();
+        let way = printable(&format!("{} > {}", p.from, p.to)).chars().take(24).collect();
+        [way, count(p.forwarded.frames), frame_rate(rate), count(kept)]
+    };
+    let rows: Vec<[String; 4]> = now.passages.iter().enumerate().map(passage).collect();
+    let [way_width, forwarded_width, rate_width, kept_width] =
+        [0, 1, 2, 3].map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0));
+    let line = |[way, forwarded, rate, kept]: &[String; 4]| {
         let text = format!(
-            "{way:<24} {:>15} forwarded {:>10} {:>13} not",
-            count(p.forwarded.frames),
-            frame_rate(rate),
-            count(kept)
+            "{way:<way_width$}  {forwarded:>forwarded_width$} forwarded  {rate:>rate_width$}  {kept:>kept_width$} not"
         );
         Line::from(vec![label("", manner), text.into()])
     };
-    now.passages.iter().enumerate().map(passage).collect()
+    rows.iter().map(line).collect()
 }
 
 /// Records that were received.

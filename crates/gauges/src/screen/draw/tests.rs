@@ -349,6 +349,36 @@ fn directions_and_connections_are_told_under_the_rates() {
 }
 
 #[test]
+fn what_a_bridge_kept_is_whole_on_a_narrow_terminal() {
+    let mut view = view();
+    let count = |frames| Count { frames, bytes: 0 };
+    let passage = |from: &str, to: &str, received, forwarded| snapshot::Passage {
+        from: from.into(),
+        to: to.into(),
+        received: count(received),
+        forwarded: count(forwarded),
+    };
+    let long = passage("enp129s0f0np0", "enp129s0f1np1", 98_765_432_109, 98_760_000_000);
+    let passages = vec![long, passage("a0", "b0", 12, 9)];
+    view.update(Arc::new(Snapshot { passages, ..moment(11) }));
+    for width in [80, 60] {
+        let shown = text(&view, width, 30).join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            shown.contains("98,760,000,000 forwarded") && shown.contains(" 5,432,109 not "),
+            "{width}: {shown}"
+        );
+    }
+    // Interfaces of usual names have a line each.
+    let passages =
+        vec![passage("eth1", "eth2", 98_765_432_109, 98_760_000_000), passage("eth2", "eth1", 12, 9)];
+    view.update(Arc::new(Snapshot { passages, ..moment(12) }));
+    let lines = text(&view, 80, 30);
+    let is =
+        |begins: &str, ends: &str| lines.iter().any(|l| l.contains(begins) && l.trim_end().ends_with(ends));
+    assert!(is("eth1 > eth2", " 5,432,109 not") && is("eth2 > eth1", " 3 not"), "{lines:#?}");
+}
+
+#[test]
 fn a_probe_and_a_collector_say_what_became_of_records() {
     let mut view = view();
     let flows = snapshot::Flows { active: 7, ended: 1234, sent: 1200, unsent: 34, dropped: 5 };

@@ -55,6 +55,33 @@ pub(crate) fn sought(key: &str) -> Option<&'static [&'static str]> {
     known.into_iter().find(|(figures, _)| of(figures)).map(|(_, goals)| goals)
 }
 
+/// How the names of a figure begin that has a value for each of these frame sizes: `None` of one whose names are others.
+pub(crate) fn begins(key: &str, sizes: &[String]) -> Option<Vec<String>> {
+    let of_sizes = [
+        &THROUGHPUT,
+        &TYPICAL,
+        &WORST_CASE,
+        &VARIATION,
+        &LOST,
+        &SENDER_SHORT,
+        &BURST,
+        &BUFFER,
+        &RECOVERY,
+        &OUTAGE,
+        &P50,
+        &P99,
+        &P999,
+    ];
+    of_sizes.iter().any(|figure| figure.key == key).then(|| sizes.iter().map(|size| in_bytes(size)).collect())
+}
+
+fn in_bytes(size: &str) -> String {
+    match size.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{size} bytes"),
+        false => size.to_owned(),
+    }
+}
+
 /// Its figures, as far as they are known.
 pub(crate) fn figures(report: &Report) -> Vec<Measured> {
     let result = &report.result;
@@ -80,10 +107,7 @@ pub(crate) fn of_one_trial(report: &Report) -> Vec<Measured> {
 }
 
 fn searched(size: &SizeResult, trials: &[Trial], axis: &SearchAxis, figures: &mut Vec<Measured>) {
-    let bytes = match size.frame_size.bytes().all(|b| b.is_ascii_digit()) {
-        true => format!("{} bytes", size.frame_size),
-        false => size.frame_size.clone(),
-    };
+    let bytes = in_bytes(&size.frame_size);
     let mut add = |measured: Measured, name: String, within| {
         figures.push(measured.named(format!("{bytes}: {name}")).with(within));
     };
