@@ -244,7 +244,7 @@ mod tests {
         let warp = Warp::on_off(100 * MS, 900 * MS, 1_400, 5);
         let knots: Vec<_> = warp.knots.to_vec();
         let mut on: Vec<u64> = knots.windows(2).step_by(2).map(|pair| pair[1].0 - pair[0].0).collect();
-        assert_eq!(knots.last(), Some(&(1000 * MS << 14, 100 * MS << 14)));
+        assert_eq!(knots.last(), Some(&((1000 * MS) << 14, (100 * MS) << 14)));
         on.sort_unstable();
         // The quantiles of the law, whose least is x: of 14 of 15 the length is at most x * 15^(1 / 1.4).
         let least = on[0] as f64;
