@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_added_up() {
         let many: Vec<Dropped> = (0..50).map(|n| dropped(&format!("f{n}"), "R", 2)).collect();
-        let text = table(&many, 40);
+        let text = table(&many, 40, false);
         assert!(text.contains("10 rows more") && text.trim_end().ends_with("20"), "{text}");
     }
 }
