@@ -209,9 +209,14 @@ fn a_server_without_a_socket_is_ready_when_its_program_is_at_the_interface() {
     let mut lab = command("netdyno lab --server");
     lab.arg(format!("{binary} sessions serve --on rx0 -q"));
     lab.args(["--", binary, "sessions", "--on", "tx0", "--to", "198.18.0.2:80", "--count", "50"]);
-    lab.args(["--rate", "500cps", "--json", "-q"]);
+    let dir = folder();
+    lab.args(["--rate", "500cps", "--json", "-q", "--report", &path(&dir, "out")]);
     let report = start(lab).wait().ok().json();
     let sessions = &report["result"]["sessions"];
     assert_eq!(number(&sessions["opened"]), 50, "{sessions}");
     assert_eq!(number(&sessions["finished"]), 50, "{sessions}");
+    // Its page does not take answers for frames that came through, nor speak of loss and latency as if nothing were known.
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).expect("a page");
+    assert!(page.contains("50 opened, 0 failed") && page.contains("Handshake, median"));
+    assert!(page.contains("own frames, not those sent") && !page.contains("was not measured"));
 }

@@ -265,26 +265,20 @@ pub fn connections(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let broken =
         if c.broken > 0 { format!(", {} of them broken off", count(c.broken)) } else { String::new() };
     let all = (c.waiting + c.open + c.over).max(1);
-    vec![
-        line(
-            "played",
-            format!(
-                "{} of {} connections ({}){broken}; {} open, {} to come",
-                count(c.over),
-                count(all),
-                percent(c.over as f64 / all as f64),
-                count(c.open),
-                count(c.waiting)
-            ),
+    // Where it is not known how many are to come, those that are over are no share of anything.
+    let over = match c.waiting {
+        0 => format!("{} over{broken}; {} open", counted(c.over, "connection"), count(c.open)),
+        waiting => format!(
+            "{} of {} connections ({}){broken}; {} open, {} to come",
+            count(c.over),
+            count(all),
+            percent(c.over as f64 / all as f64),
+            count(c.open),
+            count(waiting)
         ),
-        line(
-            "bytes",
-            format!(
-                "{} said, {} heard; {} segments sent again",
-                count(c.said),
-                count(c.heard),
-                count(c.retransmitted)
-            ),
-        ),
-    ]
+    };
+    // Connections that the kernel makes count what they hear alone.
+    let said = if c.said == 0 { String::new() } else { format!("{} said, ", count(c.said)) };
+    let bytes = format!("{said}{} heard; {} segments sent again", count(c.heard), count(c.retransmitted));
+    vec![line("played", over), line("bytes", bytes)]
 }

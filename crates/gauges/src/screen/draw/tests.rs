@@ -349,6 +349,17 @@ fn directions_and_connections_are_told_under_the_rates() {
 }
 
 #[test]
+fn connections_without_an_end_in_sight_are_no_share_and_bytes_that_nobody_counted_are_not_none() {
+    let mut view = view();
+    let connections =
+        snapshot::Connections { open: 2, over: 12, heard: 900, ..snapshot::Connections::default() };
+    view.update(Arc::new(Snapshot { connections: Some(connections), ..moment(11) }));
+    let lines = text(&view, 80, 30);
+    assert!(line(&lines, "played").contains("12 connections over; 2 open"), "{lines:#?}");
+    assert!(line(&lines, "bytes").ends_with(" 900 heard; 0 segments sent again"), "{lines:#?}");
+}
+
+#[test]
 fn what_a_bridge_kept_is_whole_on_a_narrow_terminal() {
     let mut view = view();
     let count = |frames| Count { frames, bytes: 0 };

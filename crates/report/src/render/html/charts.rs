@@ -26,8 +26,8 @@ pub(super) struct Chart {
 }
 
 /// Rates, loss and latency of a run on one axis of time. What was not measured has no pane. `counted` is what arrived: frames,
-/// or a collector's messages.
-pub(super) fn over_time(report: &Report, counted: &str) -> Option<Chart> {
+/// or a collector's messages. `answers`: what arrived is the other end's own, as of connections, and not what was sent.
+pub(super) fn over_time(report: &Report, counted: &str, answers: bool) -> Option<Chart> {
     let intervals = &report.intervals[..];
     let (stretches, parts) = (stretches(intervals), parts::of(report));
     let panes: Vec<Pane> = [rates(&stretches, counted), losses(&stretches, &parts), latencies(&stretches)]
@@ -48,6 +48,7 @@ pub(super) fn over_time(report: &Report, counted: &str) -> Option<Chart> {
     let has_latency = stretches.iter().any(|i| i.latency_p50_ns.is_some());
     let drawn = |class| legend.iter().any(|(drawn, _)| *drawn == class);
     let mut note = match drawn("sent") && drawn("received") {
+        true if answers => "Received are the other end's own frames, not those sent.".to_owned(),
         true => "Received below sent is loss or frames still under way.".to_owned(),
         // Of one side alone nothing is below another.
         false => String::new(),

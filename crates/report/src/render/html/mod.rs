@@ -237,6 +237,13 @@ fn tiles(report: &Report) -> String {
     if let Some(d) = result.pacing.as_ref().and_then(|p| p.gap_error_ns.as_ref()) {
         tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
+    if let Some(s) = &result.sessions {
+        let failed = format!("{} opened, {} failed", units::count(s.opened), units::count(s.failed));
+        tiles.push(("Connections", units::event_rate(s.opened_per_second), failed));
+    }
+    if let Some(d) = result.sessions.as_ref().and_then(|s| s.handshake_ns.as_ref()) {
+        tiles.push(("Handshake, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
+    }
     tiles.extend(endpoint::tiles(report));
     tiles.extend(stamp::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
@@ -269,13 +276,15 @@ fn plots(report: &Report) -> String {
         None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
     };
     let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (a meter there).";
+    // Connections have both among their figures: segments sent again, and the times of handshakes and answers.
+    let of_sessions = report.result.sessions.is_some() || report.result.sessions_served.is_some();
     // A probe and a collector count flows: nobody looks for loss and latency there.
-    let of_flows = report.result.collection.is_some() || report.result.metering.is_some();
+    let of_others = of_sessions || report.result.collection.is_some() || report.result.metering.is_some();
     let counted = if report.result.collection.is_some() { "messages" } else { "frames" };
-    match charts::over_time(report, counted) {
+    match charts::over_time(report, counted, of_sessions) {
         Some(chart) => {
             out += &chart.html();
-            if !of_flows && report.intervals.iter().all(|i| i.lost_frames.is_none()) {
+            if !of_others && report.intervals.iter().all(|i| i.lost_frames.is_none()) {
                 out += &absent(no_loss);
             }
         }
@@ -283,7 +292,7 @@ fn plots(report: &Report) -> String {
     }
     match charts::latency(report) {
         Some(chart) => out += &chart.html(),
-        None if of_flows => {}
+        None if of_others => {}
         None => out += &absent(no_latency),
     }
     let more = [nines::run(report), charts::pacing(report), charts::sizes(report)];
