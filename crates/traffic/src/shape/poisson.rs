@@ -112,7 +112,7 @@ fn gamma(key: u64, index: u64, power: u32) -> u64 {
     let one = ONE as i64;
     let shift = FAN_BITS * power;
     // 1 - 1 / (9 k) + z / (3 sqrt(k))
-    let root = one - (one / 9 >> shift) + ((fixed::normal(key, index) / 3) >> (shift / 2));
+    let root = one - ((one / 9) >> shift) + ((fixed::normal(key, index) / 3) >> (shift / 2));
     let root = root.max(1) as u128;
     ((((root * root) >> 32) * root) >> 32) as u64
 }
