@@ -4705,8 +4705,8 @@ class Tx(Record):
     signed: Rows[SignedFrames]
     """Frames that were sent of each number in signatures, where others measure them (a part of a job on several hosts)."""
     stamped_together: int | None
-    """So many frames carry one time stamp, taken when the first of them is made, because the kernel hands them to the driver
-    together (top speed by XDP live frames); left out where each has its own."""
+    """The number of frames that carry one time stamp, taken when the first of them is made, because the kernel hands them to
+    the driver together (top speed by XDP live frames); left out where each has its own."""
     truncated: int
     """Frames sent shorter than they should have been (snap length below the frame's length)."""
     unconfirmed_frames: int | None

@@ -680,7 +680,7 @@ def send(
     count: str | float | None = None,
     catch_up: str | float | None = None,
     spin: bool | None = None,
-    shape: str | float | None = None,
+    shape: str | None = None,
     no_real_time: bool | None = None,
     engine: Literal['auto', 'xdp', 'afxdp', 'packet', 'packet-ring', 'null'] | None = None,
     calibration: _Path | None = None,
