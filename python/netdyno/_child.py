@@ -65,9 +65,13 @@ class _Start:
         try:
             child.wait(_END)
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(OSError):
-                child.kill()
-            child.wait()
+            pass
+        finally:
+            # Also if Ctrl-C comes once more.
+            if child.poll() is None:
+                with contextlib.suppress(OSError):
+                    child.kill()
+                child.wait()
 
 
 def started(words: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -568,6 +568,7 @@ impl Tracing {
         let lost = report.result.loss.map(|loss| loss.frames);
         let named_frames = sent.named(&drops, lost, &mut notes);
         let not_seen_frames = lost.map(|lost| lost.saturating_sub(named_frames));
+        let whole = whole.filter(|_| named_frames > 0 || lost.is_none_or(|lost| lost > 0));
         let over_time =
             whole.map(|_| over_time::of(&mut drops, &report.intervals, not_seen_frames, &mut notes));
         if let (Some(Err(why)), true) = (followed, named_frames > 0) {

@@ -186,7 +186,7 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
             &program,
             pages,
             wanted.pacing.among(wanted.cpus.len()),
-            wanted.clock,
+            (wanted.clock, wanted.together),
         )?))
     };
     let workers = wanted.shares.iter().map(one).collect::<Result<_>>()?;
@@ -453,6 +453,7 @@ mod tests {
             measured: None,
             pacing: engine::Pacing::default(),
             clock: engine::clock::Clock::Monotonic,
+            together: false,
             receives: false,
             distrusted: &[],
             stop: &AtomicBool::new(false),
@@ -485,6 +486,7 @@ mod tests {
                 measured: None,
                 pacing: engine::Pacing::default(),
                 clock: engine::clock::Clock::Monotonic,
+                together: false,
                 receives: false,
                 distrusted: &[],
                 stop: &AtomicBool::new(false),
@@ -523,6 +525,7 @@ mod tests {
             measured: None,
             pacing: engine::Pacing::default(),
             clock: engine::clock::Clock::Monotonic,
+            together: false,
             receives: false,
             distrusted,
             stop: &stop,

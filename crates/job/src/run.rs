@@ -124,6 +124,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Whether frames that leave together may carry one time: only this run's own meter knows of it, and tells.
+    pub(crate) fn stamps_together(&self) -> bool {
+        !self.rx.is_empty() && !self.session.among.measured
+    }
+
     /// A run of one worker that tells nobody how it stands, from nowhere to nowhere as yet.
     pub fn of(command: &'static str, open: Open, job: Job, longest: usize) -> Setup {
         Setup {
@@ -220,6 +225,8 @@ pub struct Wanted<'a> {
     pub pacing: engine::Pacing,
     /// The clock whose times signatures carry.
     pub clock: engine::clock::Clock,
+    /// A meter of this run reads them, which knows if frames that leave together carry one time.
+    pub together: bool,
     /// What arrives where frames are sent counts, too: no engine may keep it away from the meter.
     pub receives: bool,
     /// Engines that were tried and whose frames nobody saw leave.
@@ -335,6 +342,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }
+        fill::measured::withhold(&mut report);
     }
     judge::judge(&mut report, &done);
     tracing.finish(&mut report);
@@ -550,6 +558,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         measured: setup.rx.first().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
         pacing: setup.job.pacing,
         clock: setup.job.stamps,
+        together: setup.stamps_together(),
         receives: {
             let here = |(at, _): &(Place, meter::Options)| setup.tx.iter().any(|place| place.is_same_as(at));
             setup.round_trip || setup.rx.iter().any(here)

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     pages,
                     pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
                     stamps: engine::clock::Clock::Monotonic,
+                    together: true,
                 },
             )?;
             compiled.state.store(layout::LEFT as usize, u64::MAX);

@@ -71,9 +71,9 @@ pub const FREE_AT: u32 = 248;
 pub const LINGERED: u32 = 256;
 /// How late the first frame was, and one: 0 before it.
 pub const FIRST_LATE: u32 = 264;
-/// The time that the frames of a bulk carry at top speed; 0 before the first of a batch.
+/// The time that the frames of a bulk carry at top speed; 0 before the first of them that has one.
 pub const STAMP: u32 = 272;
-/// What [`QUOTA`] is when the next bulk begins.
+/// What [`QUOTA`] is at the first frame of the next bulk.
 pub const STAMP_UNTIL: u32 = 280;
 
 /// The lanes: before the histogram, because offsets in instructions have 16 bits.

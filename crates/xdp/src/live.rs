@@ -56,7 +56,7 @@ pub struct Live {
 
 impl Live {
     /// Compiles and loads `program`, which is this core's part. `pages` tells what happens to them behind the
-    /// interface; signatures carry times of the clock `stamps`.
+    /// interface; signatures carry times of the clock `stamps`, at top speed perhaps several frames the same (`together`).
     ///
     /// # Errors
     /// As [`compile()`](crate::compile::compile).
@@ -65,13 +65,13 @@ impl Live {
         program: &Program,
         pages: Pages,
         pacing: Pacing,
-        stamps: Clock,
+        (stamps, together): (Clock, bool),
     ) -> Result<Live, XdpError> {
         prepare_interrupts().map_err(|error| XdpError::System {
             what: "installing a signal handler",
             error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })?;
-        let options = Options { exit: way.exit, pages, pacing, stamps };
+        let options = Options { exit: way.exit, pages, pacing, stamps, together };
         let empty = program.lanes.is_empty();
         let compiled = if empty { None } else { Some(Arc::new(compile(program, &options)?)) };
         let _known = compiled.as_ref().map(|compiled| spare::attach(&compiled.program)).transpose()?;

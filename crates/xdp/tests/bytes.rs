@@ -32,6 +32,7 @@ fn compiled(program: &Program, pages: Pages) -> Compiled {
         pages,
         pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
         stamps: Clock::Monotonic,
+        together: true,
     };
     let compiled = compile(program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);
@@ -221,6 +222,7 @@ fn sctps_crc_is_corrected_for_the_bytes_that_vary() {
                         pages: Pages::Kept,
                         pacing: engine::Pacing { catch_up: engine::CatchUp::Times(2.0), spin: false },
                         stamps: Clock::Monotonic,
+                        together: true,
                     };
                     let refused = compile(&program, &options).expect_err("its checksum cannot be made there");
                     assert!(refused.to_string().contains("SCTP"), "{refused}");
@@ -335,7 +337,7 @@ fn stamped_together(program: &Program, left: u64) -> Vec<usize> {
     compiled.state.store(layout::LEFT as usize, left);
     let mut pool = Pool::of(&compiled);
     let times: Vec<u64> = std::iter::from_fn(|| pool.frame(&compiled))
-        .map(|frame| Signature::at_end_of(&frame).expect("signed").time)
+        .filter_map(|frame| Signature::at_end_of(&frame).map(|signature| signature.time))
         .collect();
     assert!(times.is_sorted());
     times.chunk_by(|a, b| a == b).map(<[u64]>::len).collect()
@@ -352,6 +354,15 @@ fn frames_that_leave_together_carry_one_time_and_others_their_own() {
     let captured =
         capture(&[captured(false, [1, 2], 40, true), captured(true, [4, 3], 40, true)], true, true);
     assert_eq!(stamped_together(&captured, 40), [16, 16, 8]);
+    // Frames without a stamp stand in the bulk, too: each third is signed, and none shares its time with one of another bulk.
+    let plain = Shape { signature: None, ..shape.clone() };
+    let plain = expression("ipv4(src=10.0.0.0/8)/udp", &plain).expect("an expression").streams.remove(0);
+    let mixed = Program::interleaved(
+        vec![program.streams[0].clone(), plain.clone(), plain],
+        [0, 1, 2],
+        Schedule::TopSpeed,
+    );
+    assert_eq!(stamped_together(&mixed, 64 + 20), [6, 5, 5, 6, 5, 1]);
     // A rate at which all are overdue.
     let paced = program.with_schedule(Schedule::Frames { frames: 1, per_ns: 1 });
     assert_eq!(stamped_together(&paced, 40), [1; 40]);

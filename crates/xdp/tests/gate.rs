@@ -26,6 +26,7 @@ fn compiled(catch_up: CatchUp, apart_ns: u64) -> Compiled {
         pages: Pages::Kept,
         pacing: engine::Pacing { catch_up, spin: false },
         stamps: Clock::Monotonic,
+        together: true,
     };
     let compiled = compile(&program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);

@@ -453,7 +453,10 @@ fn lacking(verb: &str, missing: &[String], words: &[String], at: usize) -> Optio
     }
     let first: Vec<&str> = known.iter().flat_map(|known| known.first).copied().collect();
     let last = known.iter().flat_map(|known| known.last).map(|word| (*word).to_owned());
-    let behind: Vec<String> = words.get(at..)?.iter().cloned().chain(last).collect();
+    let mut behind: Vec<String> = words.get(at..)?.to_vec();
+    // `lab --`, which its example has as well.
+    behind.pop_if(|word| word == "--");
+    behind.extend(last);
     let line = line(words.get(1..at)?, &first, &behind);
     // An interface that is there wherever netdyno is.
     let line = if missing.iter().any(|missing| missing.starts_with("--on ")) {
@@ -485,7 +488,9 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
         }
         ("plugin info", _) => ("`netdyno plugin list` lists them", &["dns"], &[]),
         ("plugin check" | "plugin test", _) => ("a module that was built", &["myplugin.wasm"], &[]),
-        ("clone", missing) if missing.starts_with("--to") => ("the test server", &[], &["--to", "HOST:PORT"]),
+        ("clone", missing) if missing.starts_with("--to") => {
+            ("--to names the test server", &[], &["--to", "HOST:PORT"])
+        }
         ("clone" | "clone capture" | "clone doctor", missing) if missing.starts_with("--from") => {
             ("the interface and port of the server", &[], &["--from", "eth0:80"])
         }

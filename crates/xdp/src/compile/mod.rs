@@ -76,6 +76,8 @@ pub struct Options {
     pub pacing: Pacing,
     /// The clock whose times signatures carry: [`Clock::Tai`], or [`Clock::Monotonic`].
     pub stamps: Clock,
+    /// At top speed the clock is read once for [`STAMPED_TOGETHER`] frames. Who measures them has to know of it.
+    pub together: bool,
 }
 
 /// A program in the kernel, and what it shares with us.
@@ -260,6 +262,12 @@ impl<'p> Compiler<'p> {
         self.asm.mov_imm(R0, XDP_DROP);
         self.asm.exit();
         Ok(())
+    }
+
+    /// Whether frames that leave together carry one time.
+    fn stamps_together(&self) -> bool {
+        let signed = || self.program.streams.iter().any(|stream| stream.signature.is_some());
+        self.options.together && !self.paced && signed()
     }
 
     /// The streams of a lane, each once.

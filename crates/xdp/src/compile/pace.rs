@@ -5,7 +5,7 @@
 //! the clock; at top speed it grants the batch its frames, else it waits a little for the next frame's time and moves
 //! the pacer. Runs that may send nothing return XDP_DROP: that recycles the page and costs some tens of nanoseconds.
 
-use super::{Compiler, mean_rate};
+use super::{Compiler, STAMPED_TOGETHER, mean_rate};
 use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, R9, Size, helper};
 use crate::layout::{self, lane};
 use engine::{GRACE_NS, LATE_NS, pacer};
@@ -136,7 +136,12 @@ impl Compiler<'_> {
         self.asm.op(Op::Sub, R2, R1);
         self.set_word(layout::LEFT, R2);
         self.add_word(layout::SENT, R1, R3);
-        self.asm.store_imm(Size::D, R7, layout::STAMP as i16, 0);
+        if self.stamps_together() {
+            self.asm.store_imm(Size::D, R7, layout::STAMP as i16, 0);
+            self.asm.mov(R2, R1);
+            self.asm.op_imm(Op::Sub, R2, u64::from(STAMPED_TOGETHER) + 1, R5);
+            self.set_word(layout::STAMP_UNTIL, R2);
+        }
         self.asm.mov_imm(R2, self.batch.into());
         self.asm.op(Op::Sub, R2, R1);
         self.set_word(layout::ROOM, R2);
@@ -144,6 +149,16 @@ impl Compiler<'_> {
         self.asm.place(go);
         self.asm.op_imm(Op::Sub, R1, 1, R5);
         self.set_word(layout::QUOTA, R1);
+        if self.stamps_together() {
+            // Whether this frame has a stamp or not: it is the first of a bulk.
+            let within = self.asm.label();
+            self.word(R2, layout::STAMP_UNTIL);
+            self.asm.jump_if(If::Ne, R1, R2, within);
+            self.asm.op_imm(Op::Sub, R2, STAMPED_TOGETHER.into(), R5);
+            self.set_word(layout::STAMP_UNTIL, R2);
+            self.asm.store_imm(Size::D, R7, layout::STAMP as i16, 0);
+            self.asm.place(within);
+        }
     }
 
     /// R9 becomes the time of the frame that is due first; with several lanes, R8 its lane.

@@ -1,6 +1,6 @@
 //! A stream's frames: its image, its fields, its lengths, its signature, its checksums.
 
-use super::{Compiler, DATA, LENGTH_SLOT, Pages, STAMPED_TOGETHER};
+use super::{Compiler, DATA, LENGTH_SLOT, Pages};
 use crate::XdpError;
 use crate::asm::{FP, If, Op, R0, R1, R2, R3, R4, R5, R6, R8, R9, Reg, Size, helper};
 use crate::layout::{self, field, stream as words};
@@ -386,24 +386,17 @@ impl Compiler<'_> {
         }
     }
 
-    /// The time that goes into the frame, into R0. Uses R1 and R2.
+    /// The time that goes into the frame, into R0.
     pub(super) fn stamp(&mut self) {
-        if self.paced {
+        if !self.stamps_together() {
             self.read_clock();
             return;
         }
-        let (first, stamped) = (self.asm.label(), self.asm.label());
+        let stamped = self.asm.label();
         self.word(R0, layout::STAMP);
-        self.asm.jump_if_imm(If::Eq, R0, 0, R5, first);
-        self.word(R1, layout::QUOTA);
-        self.word(R2, layout::STAMP_UNTIL);
-        self.asm.jump_if(If::Ne, R1, R2, stamped);
-        self.asm.place(first);
+        self.asm.jump_if_imm(If::Ne, R0, 0, R5, stamped);
         self.read_clock();
         self.set_word(layout::STAMP, R0);
-        self.word(R1, layout::QUOTA);
-        self.asm.op_imm(Op::Sub, R1, STAMPED_TOGETHER.into(), R5);
-        self.set_word(layout::STAMP_UNTIL, R1);
         self.asm.place(stamped);
     }
 

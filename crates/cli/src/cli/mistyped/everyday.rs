@@ -317,7 +317,8 @@ pub fn of_example(example: &str, typed: &[String]) -> String {
     let (verb, command, at) = super::verb(&words, &root);
     // Another tool's words of its own are no interfaces.
     let is_own =
-        typed.iter().any(|word| is_interface(word) && interface(std::slice::from_ref(word)).is_none());
+        typed.iter().any(|word| is_interface(word) && interface(std::slice::from_ref(word)).is_none())
+            || typed.iter().any(|word| word.ends_with(".cfg"));
     let placed = (!typed.is_empty() && !is_own).then(|| placed(&verb, command, typed)).flatten();
     if let Some((mut told, _)) = placed {
         // What the example says beyond it, if it goes with it.
@@ -424,7 +425,14 @@ impl Placed<'_> {
                             self.words.extend(named.1.map(str::to_owned).or_else(|| words.next().cloned()));
                         }
                     }
-                    _ => self.place(word)?,
+                    _ => match fields::by_name(&format!("--{word}")).filter(|_| takes_packets) {
+                        // A field without its dashes, with its value behind it.
+                        Some(field) if field.takes_value() && !field.is_destination() => {
+                            self.is_moved = true;
+                            self.fields.push(field.set(words.next().cloned())?);
+                        }
+                        _ => self.place(word)?,
+                    },
                 }
                 continue;
             }
@@ -443,6 +451,9 @@ impl Placed<'_> {
                     let inline = word.split_once('=').map(|(_, value)| value.to_owned());
                     let value =
                         if field.takes_value() { inline.or_else(|| words.next().cloned()) } else { None };
+                    if self.is_addressed && field.is_destination() {
+                        return None;
+                    }
                     self.is_addressed |= field.is_destination();
                     self.fields.push(field.set(value)?);
                 }
@@ -477,7 +488,9 @@ impl Placed<'_> {
         let again =
             kinds(word).contains(&Kind::Interface) && places.iter().any(|(of, _)| *of == Kind::Interface);
         let alone = ["measure", "reflect", "doctor", "counters"].contains(&self.verb);
-        (FILLERS.contains(&word) || again && alone).then_some(())
+        // Where a packet comes from is not where it goes.
+        let from = word == "from" && self.command.get_positionals().any(|arg| arg.get_id() == "what");
+        (FILLERS.contains(&word) && !from || again && alone).then_some(())
     }
 
     fn places(&self) -> Places {
@@ -502,6 +515,8 @@ impl Placed<'_> {
             As::Word if kind == Kind::Packet => self.what = Some(word.to_owned()),
             As::Word => self.words.push(word.to_owned()),
             As::Option("") => return None,
+            // Whoever did not say so does not want it written over.
+            As::Option("--write") if Path::new(word).exists() => return None,
             As::Option(option) if kind == Kind::Service && option == "--on" => {
                 self.words.extend([option.to_owned(), word.split(':').next()?.to_owned()]);
             }
@@ -521,6 +536,8 @@ impl Placed<'_> {
             }
             As::Pair(_) => self.pair.push(word.to_owned()),
             As::Packet if kind == Kind::Layer => self.fields.push(fields::Set::layer(word)),
+            // What is sent to one of them would not be sent to the other.
+            As::Packet if self.is_addressed => return None,
             As::Packet => {
                 let (host, port) =
                     host.rsplit_once(':').filter(|(_, port)| is_port(port)).unwrap_or((host, ""));
@@ -670,10 +687,13 @@ pub fn host(words: &[String]) -> Option<&str> {
 
 /// The first word that names an interface: one of this machine's, or one that looks like one.
 fn interface(words: &[String]) -> Option<&str> {
+    // As the kernel, udev and netdyno's labs name them: `-i u100` is hping's interval.
+    const NAMES: [&str; 15] =
+        ["eth", "en", "wl", "ib", "lo", "br", "bond", "veth", "vlan", "tap", "tun", "vx", "tx", "rx", "dut"];
     let is = |word: &&String| {
-        is_interface(word)
-            && (word.ends_with(|c: char| c.is_ascii_digit())
-                || Path::new("/sys/class/net").join(word).exists())
+        let is_named =
+            word.ends_with(|c: char| c.is_ascii_digit()) && NAMES.iter().any(|name| word.starts_with(name));
+        is_interface(word) && (is_named || Path::new("/sys/class/net").join(word).exists())
     };
     words.iter().find(is).map(String::as_str)
 }

@@ -29,6 +29,17 @@ fn received(totals: &Snapshot) -> Rx {
     }
 }
 
+/// Takes out what is not measurable of frames that share a time stamp: how the delays of one frame and the next differ.
+pub fn withhold(report: &mut Report) {
+    if report.result.tx.as_ref().is_none_or(|tx| tx.stamped_together.is_none()) {
+        return;
+    }
+    if let Some(variation) = &mut report.result.delay_variation {
+        (variation.ipdv_ns, variation.jitter_ns) = (None, None);
+    }
+    report.streams.iter_mut().for_each(|stream| stream.jitter_ns = None);
+}
+
 /// What both kinds of run say of a measurement.
 pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     let totals = &measured.totals;

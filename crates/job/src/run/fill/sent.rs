@@ -99,7 +99,8 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
 /// How many frames carry one time stamp.
 fn together(run: &Outcome<'_>) -> Option<u32> {
     let facts = run.setup.job.source.facts();
-    let is_so = run.engine == "xdp" && !facts.paced && !facts.streams.is_empty();
+    let is_so =
+        run.engine == "xdp" && !facts.paced && !facts.streams.is_empty() && run.setup.stamps_together();
     is_so.then_some(xdp::compile::STAMPED_TOGETHER)
 }
 

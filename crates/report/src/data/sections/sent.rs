@@ -65,12 +65,13 @@ pub struct Tx {
 }
 
 impl Tx {
-    /// How much later than the stamp that they share the last of such frames was made, on average; not known where what each core sent is not.
+    /// How much later than the stamp that they share the last of such frames was made, on average, by the CPU time that frames took; not known where
+    /// that is not.
     pub fn stamped_early_ns(&self) -> Option<u64> {
         let others = f64::from(self.stamped_together?.saturating_sub(1));
-        let (frames, cores) = (self.totals.frames, self.cores.len());
-        let each_ns = self.totals.duration_ns as f64 * cores as f64 / frames as f64;
-        (frames > 0 && cores > 0).then_some((others * each_ns) as u64)
+        let busy: f64 = self.cores.iter().map(|core| core.cpu_ratio).sum::<Option<f64>>()?;
+        let each_ns = self.totals.duration_ns as f64 * busy / self.totals.frames as f64;
+        (self.totals.frames > 0 && busy > 0.0).then_some((others * each_ns) as u64)
     }
 }
 

@@ -291,7 +291,11 @@ fn plots(report: &Report) -> String {
         None => out += &absent("Rates over time were not measured: this run has no intervals."),
     }
     match charts::latency(report) {
-        Some(chart) => out += &chart.html(),
+        Some(chart) => {
+            out += &chart.html();
+            let together = report.result.tx.as_ref().and_then(super::sections::latency::together);
+            out.extend(together.map(|said| absent(&format!("Delays were measured by {said}."))));
+        }
         None if of_others => {}
         None => out += &absent(no_latency),
     }

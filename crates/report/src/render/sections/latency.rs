@@ -58,11 +58,14 @@ fn name(report: &Report) -> &'static str {
 }
 
 /// Delays count from when the first of frames that leave together was made.
-fn together(tx: &Tx) -> Option<String> {
+pub fn together(tx: &Tx) -> Option<String> {
     let within =
         tx.stamped_early_ns().map(|ns| format!(", made within {} of it on average", units::time(ns)));
     let frames = tx.stamped_together?;
-    Some(format!("one time stamp for {frames} frames that leave together{}", within.unwrap_or_default()))
+    Some(format!(
+        "one time stamp for {frames} frames that leave together{}; jitter and differences from frame to frame are left out",
+        within.unwrap_or_default()
+    ))
 }
 
 /// What a delay may be wrong by; nothing is said of a clock that sender and meter have in common.

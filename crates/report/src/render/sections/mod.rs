@@ -15,7 +15,7 @@ pub(crate) mod endpoint_search;
 pub(crate) mod environment;
 mod flows;
 pub(crate) mod intervals;
-mod latency;
+pub(crate) mod latency;
 mod metering;
 mod pacing;
 mod ports;
