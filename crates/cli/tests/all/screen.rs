@@ -410,7 +410,7 @@ fn a_trial_a_bridge_and_played_connections_have_screens() {
     let to = "--to 198.18.0.2:80 --from 198.18.0.1 --mac 02:00:00:00:00:02";
     let line = format!("netdyno live {capture} {to} --on tx0 --json --tui --metrics 127.0.0.1:9121");
     let terminal = Terminal::start(&net, "80x24", &line);
-    terminal.shows(&["played", "0 of 1 connections", "1 open"]);
+    terminal.shows(&["played", "0 connections over", "1 open"]);
     eventually("it is said again", || {
         value(&scrape(&net, 9121), "netdyno_tx_frames_total{interface=\"tx0\"}") > 1
     });
