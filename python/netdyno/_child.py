@@ -58,20 +58,24 @@ class _Start:
             child, self._child = self._child, None
         if child is None:
             return
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            child.wait(_END)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            # Also if Ctrl-C comes once more.
-            if child.poll() is None:
-                with contextlib.suppress(OSError):
-                    child.kill()
-                child.wait()
+        end(child, _END)
+
+
+def end(child: subprocess.Popen[bytes], patience: float) -> None:
+    """Closes its pipes, which ends it, also where it is root's; and kills it if it has not ended within so many seconds, or Ctrl-C comes."""
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(patience)
+    finally:
+        if child.poll() is None:
+            # What is root's cannot be killed from here, and is not waited for without end.
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                child.kill()
+                child.wait(1)
 
 
 def started(words: Sequence[str]) -> subprocess.Popen[bytes]:

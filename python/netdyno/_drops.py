@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import _model
 from ._agent import Program, _has_rights
-from ._child import started
+from ._child import end, started
 from ._record import Record, Rows
 from .errors import AgentMissing, EngineError, PermissionDenied
 
@@ -102,16 +102,7 @@ class Drops:
         return self.seen
 
     def _leave(self) -> None:
-        """Its standard input is closed, which ends it, also where it is root's."""
-        for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            self._child.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(OSError):
-                self._child.kill()
+        end(self._child, _PATIENCE)
 
     def __enter__(self) -> Self:
         return self

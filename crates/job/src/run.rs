@@ -126,7 +126,9 @@ pub struct Setup {
 impl Setup {
     /// Whether frames that leave together may carry one time: only this run's own meter knows of it, and tells.
     pub(crate) fn stamps_together(&self) -> bool {
-        !self.rx.is_empty() && !self.session.among.measured
+        let facts = self.job.source.facts();
+        let is_signed_at_top_speed = !facts.paced && !facts.streams.is_empty();
+        is_signed_at_top_speed && !self.rx.is_empty() && !self.session.among.measured
     }
 
     /// A run of one worker that tells nobody how it stands, from nowhere to nowhere as yet.

@@ -98,10 +98,9 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
 
 /// How many frames carry one time stamp.
 fn together(run: &Outcome<'_>) -> Option<u32> {
-    let facts = run.setup.job.source.facts();
-    let is_so =
-        run.engine == "xdp" && !facts.paced && !facts.streams.is_empty() && run.setup.stamps_together();
-    is_so.then_some(xdp::compile::STAMPED_TOGETHER)
+    // Ports may have engines of their own.
+    let by_xdp = run.engine.split('+').any(|engine| engine == "xdp");
+    (by_xdp && run.setup.stamps_together()).then_some(xdp::compile::STAMPED_TOGETHER)
 }
 
 /// What was sent of each number in signatures, for who measures it. `parts`: jobs like this, whose streams have numbers of their own.
