@@ -92,7 +92,14 @@ fn a_profiles_flows_are_collected_as_they_were_planned_from_each_engine() {
             continue;
         }
         assert_eq!(number(&metered["result"]["metering"]["packets"]), 7600, "{engine}: {metered}");
-        ended(collector);
+        let collected = ended(collector);
+        let exported = &metered["result"]["export"];
+        let records = &collected["result"]["collection"]["records"];
+        assert_eq!(
+            records, 2000,
+            "{engine}: exported {exported}, collected {}",
+            collected["result"]["collection"]
+        );
         let lasted = hold(&written(&csv), &planned(&report));
         assert_eq!(lasted.len(), 800);
         let right = lasted.iter().filter(|ms| ms.abs_diff(1000) <= 5).count();

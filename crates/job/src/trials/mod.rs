@@ -29,6 +29,7 @@ pub use goal::Goal;
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
 pub use series::{How, Series, outcome_of, row, rows_of, shown};
+pub use softirq::PacketThreads;
 
 use std::time::Duration;
 use traffic::fraction::gcd;

@@ -106,6 +106,10 @@ pub struct SessionTrial {
     /// Connections that were opened more than a millisecond after they were due.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub late: u64,
+    /// Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor meanwhile: connections
+    /// due then may have come to the device in a burst.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub machine_waited_ns: u64,
     /// Times that the trial was done before and could not be decided.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub undecided_before: u64,
