@@ -216,6 +216,11 @@ fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
     if result {
         return Some(format!("{name} is a result, not a job: netdyno rerun {word} runs its job again"));
     }
+    if path.as_os_str() != "-" && !path.exists() && everyday::is_command(&name) {
+        return Some(format!(
+            "there is no file {name}; `run` runs a file of jobs (docs/jobs.md), and a command beside a lab: netdyno lab -- {word}"
+        ));
+    }
     match Kind::of(path, begins)? {
         Kind::Scenario => {
             Some(format!("{name} is a scenario, not a job: netdyno send {word} --on IFACE (or --lab)"))

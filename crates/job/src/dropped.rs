@@ -555,6 +555,7 @@ impl Tracing {
             let here = one.namespace.unwrap_or(looking.here);
             let own = self.namespaces.contains(&here);
             one.measured = is_behind(&one, here, &self.meters);
+            one.refused = sent.was_refused(&one);
             sent.rename(&mut one);
             match one.kind {
                 DroppedKind::Test | DroppedKind::OtherTest if own => drops.push(one),
@@ -603,7 +604,12 @@ struct SentStreams {
     lost: BTreeMap<u32, u64>,
     /// Attempts that the sender made again: they are no frames that were sent, and the kernel may have dropped them.
     retried: u64,
+    /// Every frame that a packet socket's way past the queueing disciplines drops is an attempt that its sender is told of.
+    is_told: bool,
 }
+
+/// What frees a frame that goes past the queueing disciplines when its interface does not take it: `sendmsg` then ends with ENOBUFS.
+const REFUSES: [&str; 2] = ["__dev_direct_xmit", "packet_direct_xmit"];
 
 impl SentStreams {
     fn of(report: &Report) -> SentStreams {
@@ -618,7 +624,16 @@ impl SentStreams {
         let retried =
             report.result.tx.as_ref().map(|tx| tx.retried_enobufs.saturating_add(tx.retried_eagain));
         let parts = report.result.parts_of_a_stream.max(1);
-        SentStreams { parts, lost, retried: retried.unwrap_or(0) }
+        let is_told = report.environment.engine.as_ref().is_some_and(|engine| engine.name == "packet");
+        SentStreams { parts, lost, retried: retried.unwrap_or(0), is_told }
+    }
+
+    /// Whether the sender was told of what was dropped there. (AF_XDP's copies go the same way, and nobody is told.)
+    fn was_refused(&self, one: &Dropped) -> bool {
+        self.is_told
+            && one.kind == DroppedKind::Test
+            && one.frames <= self.retried
+            && REFUSES.iter().any(|function| one.function.starts_with(function))
     }
 
     /// Streams have the numbers that the result has for them.
@@ -639,7 +654,7 @@ impl SentStreams {
     fn named(&self, drops: &[Dropped], lost: Option<u64>, notes: &mut Vec<String>) -> u64 {
         let mut all = 0_u64;
         let mut dropped: BTreeMap<u32, u64> = BTreeMap::new();
-        for one in drops.iter().filter(|one| one.kind == DroppedKind::Test && !one.measured) {
+        for one in drops.iter().filter(|one| one.is_loss()) {
             all = all.saturating_add(one.frames);
             for stream in &one.streams {
                 let sum = dropped.entry(stream.stream).or_default();
@@ -664,7 +679,9 @@ impl SentStreams {
             ));
         }
         if more > 0 {
-            let retried = match self.retried {
+            let refused =
+                drops.iter().filter(|one| one.refused).map(|one| one.frames).fold(0, u64::saturating_add);
+            let retried = match self.retried.saturating_sub(refused) {
                 0 => String::new(),
                 retried => {
                     format!(
@@ -795,7 +812,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_are_dropped_of_that_stream() {
-        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into(), retried: 0 };
+        let sent = SentStreams { parts: 2, lost: [(0, 5), (1, 7)].into(), ..SentStreams::default() };
         let mut one = of_streams(&[(0, 2), (1, 3), (2, 3), (3, 4), (40, 1)]);
         sent.rename(&mut one);
         let of: Vec<(u32, u64)> = one.streams.iter().map(|stream| (stream.stream, stream.frames)).collect();
@@ -808,7 +825,8 @@ mod tests {
     #[test]
     fn what_was_dropped_beside_what_is_missing_is_told_stream_by_stream() {
         let named = |dropped: &[(u32, u64)], lost: &[(u32, u64)]| {
-            let sent = SentStreams { parts: 1, lost: lost.iter().copied().collect(), retried: 0 };
+            let sent =
+                SentStreams { parts: 1, lost: lost.iter().copied().collect(), ..SentStreams::default() };
             let mut notes = Vec::new();
             let all = lost.iter().map(|(_, frames)| frames).sum();
             (sent.named(&[of_streams(dropped)], Some(all), &mut notes), notes.concat())
@@ -828,6 +846,25 @@ mod tests {
             notes[1].ends_with("or what was refused to the sender, which tried again (1 time)"),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn what_was_refused_to_a_sender_that_is_told_is_no_loss() {
+        let told = SentStreams { parts: 1, lost: [(0, 4)].into(), retried: 9, is_told: true };
+        let at = |function: &str, frames: u64| Dropped {
+            function: function.to_owned(),
+            ..of_streams(&[(0, frames)])
+        };
+        let mut attempts = at("__dev_direct_xmit", 9);
+        assert!(told.was_refused(&attempts));
+        assert!(!told.was_refused(&at("__dev_direct_xmit", 10)), "more than it tried again");
+        assert!(!told.was_refused(&at("ip_error", 4)), "it left");
+        assert!(!SentStreams { is_told: false, ..told }.was_refused(&attempts), "AF_XDP");
+        attempts.refused = true;
+        let told = SentStreams { parts: 1, lost: [(0, 4)].into(), retried: 9, is_told: true };
+        let mut notes = Vec::new();
+        assert_eq!(told.named(&[attempts, at("ip_error", 4)], Some(4), &mut notes), 4);
+        assert!(notes.is_empty(), "{notes:?}");
     }
 
     fn row(protocol: u8, port: u16) -> Row {

@@ -91,6 +91,12 @@ pub enum StoreError {
         /// What the system says.
         source: io::Error,
     },
+    /// No result was written to that folder.
+    #[error("no {JSON} is in {}: name the folder, or the file, that a result was written to", dir.display())]
+    NoResult {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// It is longer than any report.
     #[error("cannot read {}: it is larger than any report (1 GiB)", path.display())]
     TooLarge {
@@ -226,7 +232,13 @@ fn sync(dir: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// That nothing is there that can be read, or that it is no report.
 pub fn read(path: &Path) -> Result<Report, StoreError> {
-    let path = if path.is_dir() { path.join(JSON) } else { path.to_owned() };
+    let path = match path.is_dir() {
+        true if matches!(path.join(JSON).try_exists(), Ok(false)) => {
+            return Err(StoreError::NoResult { dir: path.to_owned() });
+        }
+        true => path.join(JSON),
+        false => path.to_owned(),
+    };
     let unreadable = |source| StoreError::Read { path: path.clone(), source };
     let file = File::open(&path).map_err(unreadable)?;
     let mut text = String::new();

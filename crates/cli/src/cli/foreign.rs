@@ -250,7 +250,7 @@ pub fn verb(under: &str, word: &str, rest: &[String]) -> Option<String> {
         }
         "" => {
             let (_, says, example) = VERBS.iter().find(|(typed, ..)| is(typed))?;
-            Some(format!("{says}: {}", everyday::of_example(example, rest)))
+            Some(format!("{says}: {}", everyday::of_example(example, &without_threads(&lower, rest))))
         }
         "search" => {
             let (_, example) = GOALS.iter().find(|(typed, _)| is(typed))?;
@@ -258,6 +258,23 @@ pub fn verb(under: &str, word: &str, rest: &[String]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The words of a tool without its threads, whose option is a time to others of its kind: here one thread opens all connections.
+fn without_threads(tool: &str, words: &[String]) -> Vec<String> {
+    if !["wrk", "wrk2", "h2load"].contains(&tool) {
+        return words.to_vec();
+    }
+    let mut words = words.iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-t" | "--threads" => _ = words.next(),
+            _ if word.starts_with("-t") || word.starts_with("--threads=") => {}
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept
 }
 
 pub(super) fn is_capture(word: &str) -> bool {

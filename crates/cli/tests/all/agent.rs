@@ -234,7 +234,7 @@ fn a_run_begins_at_its_time_is_watched_and_steered_and_holds_its_interfaces() {
     let send = json!({ "kind": "send", "what": "ipv4/udp", "links": [{ "on": "tx0", "measure": "rx0" }], "rate": "10kpps",
         "count": 20_000, "engine": "packet" });
     // A machine that is busy is ready in time.
-    let start_at = tai + 10_000_000_000;
+    let start_at = tai + 20_000_000_000;
     let started = client
         .call("job.start", json!({ "job": send, "start_at": start_at, "snapshots_every_ns": 100_000_000 }));
     assert_eq!(started["interfaces"][0], json!({ "setting": "links[0].measure", "name": "rx0" }));

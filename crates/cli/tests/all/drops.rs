@@ -704,6 +704,53 @@ fn a_foreign_xdp_program_and_a_bridge_without_a_port_are_told_by_their_functions
     });
 }
 
+/// One of the device's links is down for half a second.
+const A_LINK_GOES: &str = r#"
+    without() {
+        sleep 1
+        $D ip link set $1 down
+        sleep 0.5
+        $D ip link set $1 up
+    }
+    RATE=5kpps
+    for link in dut0 dut1; do
+        without $link &
+        run $link "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --duration 2s --engine packet
+        wait
+    done
+"#;
+
+#[test]
+fn a_link_that_goes_is_told_with_what_was_lost_and_attempts_are_no_loss() {
+    let dir = folder();
+    in_a_lab(&dir, A_LINK_GOES).ok();
+    let of = |name: &str, member: &str| number(&result(&dir, name)["result"]["drops_traced"][member]);
+    for link in ["dut0", "dut1"] {
+        let result = result(&dir, link);
+        let lost = number(&result["result"]["loss"]["frames"]);
+        let drops = result["result"]["drops"].as_array().cloned().unwrap_or_default();
+        let (refused, sent): (Vec<_>, Vec<_>) = drops.iter().partition(|one| one["refused"] == true);
+        let sum = |all: &[&Value]| all.iter().map(|one| number(&one["frames"])).sum::<u64>();
+        let ours: Vec<&Value> =
+            sent.into_iter().filter(|one| one["kind"] == "test" && one["measured"] != true).collect();
+        let tries = number(&result["result"]["tx"]["retried_enobufs"]);
+        assert!(refused.iter().all(|one| one["function"] == "__dev_direct_xmit"), "{refused:?}");
+        assert!(sum(&refused) <= tries, "{refused:?} {tries}");
+        assert_eq!(sum(&ours), of(link, "named_frames"), "{ours:?}");
+        // The last hop before the device may refuse some, too, which looks like a drop in it.
+        assert!(of(link, "named_frames") <= lost + tries - sum(&refused), "{ours:?} {lost} {tries}");
+        assert_eq!(of(link, "not_seen_frames"), lost.saturating_sub(sum(&ours)), "{ours:?} {lost}");
+        match link {
+            // Its own link is gone: the sender waits, and what it tried meanwhile never left.
+            "dut0" => assert!(tries > 0 && sum(&refused) > 0, "{drops:?} {tries}"),
+            // The router has no way to send them.
+            _ => {
+                assert!(lost > 0 && tries == 0 && refused.is_empty() && !ours.is_empty(), "{drops:?} {lost}")
+            }
+        }
+    }
+}
+
 /// Rules of both kinds of iptables, and what each counted by its own list.
 const BY_IPTABLES: &str = r#"
     V='ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)'

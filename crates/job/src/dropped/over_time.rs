@@ -162,7 +162,7 @@ pub(super) fn of(
 ) -> DropsOverTime {
     let mut told = DropsOverTime::default();
     let mut named = vec![0_u64; intervals.len()];
-    let is_loss = |one: &Dropped| one.kind == DroppedKind::Test && !one.measured && one.frames > 0;
+    let is_loss = |one: &Dropped| one.is_loss() && one.frames > 0;
     drops.iter_mut().filter(|one| !is_loss(one)).for_each(|one| one.by_interval = Vec::new());
     // The most frequent ones stand first.
     for (number, one) in drops.iter_mut().filter(|one| is_loss(one)).enumerate() {

@@ -288,6 +288,8 @@ pub enum Code {
     RecordsMissing,
     /// Messages of exporters came twice.
     MessagesTwice,
+    /// No message came at all.
+    NothingCame,
     /// Exporters restarted their counting.
     ExporterRestarted,
     /// Messages could not be read, or their templates did not come.

@@ -117,7 +117,7 @@ pub(super) const OPTIONS: &[Foreign] = &[
     // Those of wrk, ab, hey and others that load servers of HTTP.
     of(&["sessions"], &["-c", "--concurrency", "--conns", "--clones"], &["in-flight"], Value::Number),
     of(&["sessions"], &["-n", "--number", "--num-conns"], &["count"], Value::Number),
-    of(&["sessions"], &["--cps", "--conn-rate", "--rps", "-q"], &["rate"], Value::Unit("cps")),
+    of(&["sessions"], &["--cps", "--conn-rate", "--rps", "-q", "-R"], &["rate"], Value::Unit("cps")),
     of(&["sessions"], &["-H", "--host", "--target", "--dst", "--server-address"], &["to"], Value::Host),
     of(&["sessions"], &["--source", "--src", "--src-ip", "--sources", "--pool"], &["clients"], Value::Same),
     of(&["sessions"], &["--url", "--uri"], &["path"], Value::Same),

@@ -250,6 +250,10 @@ pub(super) fn word(
         (None, "bridge" | "impair") => {
             Some("both interfaces are one option: --between IFACE IFACE".to_owned())
         }
+        (None, "demo") if is_interface(typed) => {
+            let words = ["send", "ipv4/udp", "--on", typed, "--rate", "1kpps", "--count", "100"];
+            Some(format!("a demo makes its own interfaces; on yours: {}", line(&[], &words, &[])))
+        }
         _ => None,
     }
 }
@@ -300,6 +304,16 @@ pub(super) fn below(
     let own = words.get(at..)?;
     match verb {
         "sessions" => word(verb, command, typed, words, at),
+        "xdp" if Path::new(typed).extension().is_some_and(|end| end == "o") => {
+            let capture = own.get(1).filter(|word| foreign::is_capture(word));
+            let capture = capture.map_or("some.pcap", String::as_str);
+            Some(format!("it is written so: {}", line(&[], &["xdp", "test", typed, capture], &[])))
+        }
+        "agents" if is_host(typed) => {
+            let agent = format!("a1=ssh {typed}");
+            let said = line(&[], &["agents", "check", "--agent", &agent], &[]);
+            Some(format!("an agent is a command that reaches it, with a name of yours: {said}"))
+        }
         "search" if kinds(typed).contains(&Kind::Interface) && own.len() > 1 => {
             let goal = command.find_subcommand("throughput")?;
             let line = mended("search throughput", goal, own)?;
@@ -765,7 +779,25 @@ mod tests {
         ("tcpdump -i vx0", "netdyno measure --on vx0 --capture arrived.pcapng --duration 10s"),
         ("tcpdump -i vx0 -w out.pcap", "netdyno measure --on vx0 --capture out.pcap"),
         ("tshark -r big.pcap", "netdyno info big.pcap"),
-        ("wrk -t2 -c100 -d5s http://10.0.0.1/", "netdyno sessions --on eth1 --to 10.0.0.1 --rate 10kcps"),
+        (
+            "wrk -t2 -c100 -d5s http://10.0.0.1/",
+            "netdyno sessions --in-flight 100 --duration 5s --to 10.0.0.1 --on IFACE --rate 10kcps",
+        ),
+        (
+            "wrk -c100 -t4 http://10.0.0.1/",
+            "netdyno sessions --in-flight 100 --to 10.0.0.1 --on IFACE --rate 10kcps --duration 5s",
+        ),
+        (
+            "wrk2 -t 4 -c 100 -R 2000 -d 30s http://10.0.0.1/",
+            "netdyno sessions --in-flight 100 --rate 2000cps --duration 30s --to 10.0.0.1 --on IFACE",
+        ),
+        (
+            "demo eth0",
+            "a demo makes its own interfaces; on yours: netdyno send ipv4/udp --on eth0 --rate 1kpps --count 100",
+        ),
+        ("xdp prog.o", "netdyno xdp test prog.o some.pcap"),
+        ("xdp prog.o big.pcap", "netdyno xdp test prog.o big.pcap"),
+        ("agents 10.0.0.1", "netdyno agents check --agent 'a1=ssh 10.0.0.1'"),
         ("ab -n 100 -c 10 http://10.0.0.1/", "netdyno sessions --count 100 --in-flight 10 --to 10.0.0.1"),
         ("dperf -c test.conf", "netdyno sessions"),
         ("-c 10.0.0.1", "netdyno iperf3 -c 10.0.0.1"),

@@ -389,6 +389,11 @@ fn judge(report: &mut Report, done: &[Done], written: &[(String, Kept)]) {
 /// What is to be known of what came.
 fn warn(warnings: &mut report::Warnings, collection: &Collection) {
     let (counted, all) = (report::units::counted, &collection.all);
+    if all.messages == 0 {
+        let said = "no message of any exporter came: its own counters say whether it sends, `tcpdump -ni any udp` here what arrives before a \
+                    firewall";
+        warnings.add(Code::NothingCame, said);
+    }
     if collection.trimmed_records > 0 {
         let said = format!(
             "{} were written without some of their fields that have no column: of a record {} bytes of these have room",

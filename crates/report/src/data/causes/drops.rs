@@ -2,7 +2,7 @@
 
 use super::{By, Cause};
 use crate::data::model::Achieved;
-use crate::data::sections::drops::{Dropped, DroppedKind, meaning};
+use crate::data::sections::drops::meaning;
 use crate::data::units::{self, printable};
 
 /// Sources of counters of a lab's own device: what they count it does on purpose, which says more than the function that does it.
@@ -22,8 +22,7 @@ pub(super) fn of(result: &Achieved, lost: u64, counter: Option<&Cause>) -> Optio
     if named > lost || named.saturating_mul(10) < lost || counter.is_some_and(says_more) {
         return None;
     }
-    let is_lost = |one: &&Dropped| one.kind == DroppedKind::Test && !one.measured;
-    let most = result.drops.iter().filter(is_lost).max_by_key(|one| one.frames)?;
+    let most = result.drops.iter().filter(|one| one.is_loss()).max_by_key(|one| one.frames)?;
     let share = (most.frames as f64 / lost.max(1) as f64).min(1.0);
     let at = most.interface.as_deref().map(|name| format!(" at {}", printable(name))).unwrap_or_default();
     // Who counted them says more than what can be the matter.
@@ -43,6 +42,7 @@ pub(super) fn of(result: &Achieved, lost: u64, counter: Option<&Cause>) -> Optio
 mod tests {
     use super::*;
     use crate::data::model::{DropRule, DropsTraced, HostCounter};
+    use crate::data::sections::drops::{Dropped, DroppedKind};
 
     fn dropped(reason: &str, frames: u64, measured: bool) -> Dropped {
         Dropped {

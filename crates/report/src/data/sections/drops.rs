@@ -55,6 +55,10 @@ pub struct Dropped {
     /// The meter had counted them before: they arrived, and are no part of the loss.
     #[serde(default, skip_serializing_if = "is_false")]
     pub measured: bool,
+    /// The kernel told the sender that it had not taken them, and the sender tried again or gave them up: they are attempts, no frames that
+    /// were sent, and no part of the loss.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub refused: bool,
     /// When the first one was dropped, to about 10 ms, from the beginning on: of a run with intervals from its first frame on.
     pub first_ns: u64,
     /// When the last one was dropped.
@@ -220,6 +224,11 @@ pub struct DropsOverTime {
 pub const DROPS_SCHEMA: &str = "netdyno.drops/1";
 
 impl Dropped {
+    /// Whether frames of this test were lost by it: frames that had been sent, and had not been measured.
+    pub fn is_loss(&self) -> bool {
+        self.kind == DroppedKind::Test && !self.measured && !self.refused
+    }
+
     /// "nf_hook_slow, NETFILTER_DROP".
     pub fn cause(&self) -> String {
         format!("{}, {}", self.function, self.reason)

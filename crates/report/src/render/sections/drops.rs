@@ -2,7 +2,7 @@
 
 use super::{Line, Section};
 use crate::data::model::Report;
-use crate::data::sections::drops::{Dropped, DroppedKind, DropsTraced};
+use crate::data::sections::drops::{Dropped, DropsTraced};
 use crate::data::units::{self, printable};
 use crate::render::drops::{from_to, meanings, table, witnesses};
 use crate::render::html::grid::Grid;
@@ -76,9 +76,9 @@ impl Section for OfDrops {
     }
 }
 
-/// Those of the loss: frames of this test that had not been measured.
+/// Those of the loss.
 pub(crate) fn tests(drops: &[Dropped]) -> impl Iterator<Item = &Dropped> {
-    drops.iter().filter(|one| one.kind == DroppedKind::Test && !one.measured && one.frames > 0)
+    drops.iter().filter(|one| one.is_loss() && one.frames > 0)
 }
 
 /// Whether times count from the first frame on.
@@ -104,6 +104,13 @@ fn facts(report: &Report, traced: &DropsTraced) -> Vec<String> {
         Some(0) if facts.is_empty() => facts.push("none by this kernel".to_owned()),
         Some(0) | None => {}
         Some(unseen) => facts.push(format!("{} not seen by this kernel", units::count(unseen))),
+    }
+    let refused = drops.iter().filter(|one| one.refused).map(|one| one.frames).fold(0, u64::saturating_add);
+    if refused > 0 {
+        facts.push(format!(
+            "{} refused to the sender, which are no frames that were sent",
+            units::counted(refused, "attempt")
+        ));
     }
     if traced.unlisted_frames > 0 {
         facts.push(format!("{} of which no more is known", units::count(traced.unlisted_frames)));
