@@ -212,14 +212,17 @@ proptest! {
     #[test]
     fn the_kernel_and_its_twin_keep_the_same_numbers(
         shapes in shapes(),
-        (latency, drop, shared) in any::<(bool, bool, bool)>(),
+        (latency, drop, shared, gaps) in any::<(bool, bool, bool, bool)>(),
         start in prop_oneof![Just(0), MAX_SEQUENCE - 200..=MAX_SEQUENCE],
         needs in prop::sample::select(&Needs::ALL[..]),
     ) {
         let action = if drop { Action::Drop } else { Action::Pass };
+        // No CPU alone sees what follows what.
+        let shared = shared || gaps;
         let wanted = || Wanted {
             streams: STREAMS,
             histograms: 2,
+            gaps: if gaps { 2 } else { 0 },
             seen_bits: if shared { 0 } else { layout::seen_bits(STREAMS) },
             latency,
             arrivals: shapes.len(),
@@ -231,6 +234,7 @@ proptest! {
             action,
             streams: STREAMS,
             stream_histograms: 2,
+            inter_arrival: gaps,
             share_records: Some(shared),
             latency,
             arrivals: shapes.len(),
@@ -273,6 +277,9 @@ proptest! {
             (loaded, twins, whole, seen)
         }).expect("the namespace");
         prop_assert_eq!(loaded.shared, shared);
+        let kept_gaps: Vec<_> = (0..whole.stream_gaps.len()).filter_map(|of| loaded.stream_gaps.get(of)).collect();
+        prop_assert_eq!(&kept_gaps, &whole.stream_gaps);
+        prop_assert_eq!(kept_gaps.len(), if gaps { 2 } else { 0 });
         if let Some(seen) = &seen {
             prop_assert_eq!((0..seen.words.len()).find(|at| loaded.seen.get(*at) != Some(seen.words[*at])), None);
         }
