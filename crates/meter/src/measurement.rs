@@ -535,6 +535,29 @@ mod tests {
     }
 
     #[test]
+    fn times_between_arrivals_are_of_what_came_whatever_its_number() {
+        let mut tracker = Tracker::new(Wanted { streams: 2, gaps: 1, ..Wanted::default() });
+        // 2 to 4 are lost, 5 comes twice, 1 late, and one that the hardware stamped before it; stream 1 has no histogram.
+        let frames = [
+            (0, 0, 1000),
+            (1, 7, 1500),
+            (0, 5, 5000),
+            (0, 5, 5200),
+            (0, 1, 5300),
+            (0, 6, 5250),
+            (0, 7, 5400),
+        ];
+        for (stream, sequence, at) in frames {
+            tracker.frame(&Signature { stream, sequence, time: 0 }.to_bytes(), 60, at, at);
+        }
+        let gaps = stream_gaps(&tracker.stream_gaps[0], &tracker.streams[0]).expect("two frames and more");
+        assert_eq!(tracker.stream_gaps.len(), 1);
+        // One of 4 us over the lost ones, 200 to the copy, 100, 0 to what came before its time, and 100 from the latest.
+        assert_eq!((gaps.count(), gaps.sum(), gaps.min(), gaps.max()), (5, 4400, 0, 4000));
+        assert_eq!(gaps.p50(), 100);
+    }
+
+    #[test]
     fn what_two_interfaces_counted_is_added_up_or_left_out() {
         // Two sides of one stream: at the first all but 3 and 6 to 8, of which 1 comes after 2; at the other 6 to 8.
         let mut both = measured(&[(0, 100), (2, 200), (1, 400), (4, 300), (5, 300)], 1_000_000);

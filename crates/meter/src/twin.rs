@@ -557,6 +557,7 @@ fn a_frame_costs_well_below_a_microsecond() {
     let arrivals = Options { arrivals: 4 << 20, ..exact.clone() };
     let unsearched = Options { trailers: false, ..cheap.clone() };
     let shared = Options { share_records: Some(true), ..exact.clone() };
+    let apart = Options { inter_arrival: true, ..exact.clone() };
     let to: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| true);
     let enough: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| false);
     let ended = Options { capture: Some(Capture { bytes: u32::MAX, to: enough }), ..exact.clone() };
@@ -570,6 +571,7 @@ fn a_frame_costs_well_below_a_microsecond() {
         ("signed, no latency", &cheap, signed(0)),
         ("signed, latency", &exact, signed(0)),
         ("signed, latency, arrivals", &arrivals, signed(0)),
+        ("signed, latency, times between arrivals", &apart, signed(0)),
         ("signed, latency, captured", &captured, signed(0)),
         ("signed, latency, captured enough", &ended, signed(0)),
         ("1,514 bytes, signed, latency", &exact, long()),
