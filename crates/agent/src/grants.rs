@@ -390,6 +390,7 @@ enum Paced {
 fn highest_percent(job: &Job) -> Option<u32> {
     match job {
         Job::Send(send) => send.shape.as_ref().map_or(Some(100), |shape| shape.highest_percent()),
+        Job::Replay(replay) => replay.shape.as_ref().map_or(Some(100), |shape| shape.highest_percent()),
         _ => Some(100),
     }
 }
@@ -547,6 +548,10 @@ mod tests {
             (
                 "kind: send, what: ipv4/udp, links: [{on: a}], rate: 1kpps, shape: 'flash:rise=1s,fall=1s,peak=10.5x'",
                 "shape: at its highest, 1050 percent",
+            ),
+            (
+                "kind: replay, captures: [a], links: [{on: a}], rate: 9kpps, shape: 'sine:period=1s'",
+                "shape: at its highest, 150 percent",
             ),
             (
                 "kind: send, what: ipv4/udp, links: [{on: a}], rate: 1pps, shape: poisson",

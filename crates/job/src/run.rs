@@ -26,7 +26,9 @@ pub(crate) mod together;
 mod trust;
 mod watch;
 
-pub(crate) use fill::measured::{MOST_STREAMS, WatchedClock, fill_measured, list_streams, stream};
+pub(crate) use fill::measured::{
+    MOST_STREAMS, WatchedClock, fill_measured, judge_inter_arrival, list_streams, stream,
+};
 pub(crate) use fill::sent::count_flows;
 pub(crate) use judge::sent::{oddities, stream_notes};
 pub use judge::surplus::more_than_sent;
@@ -344,7 +346,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }
-        fill::measured::withhold(&mut report);
+        let asked = setup.rx.iter().any(|(_, options)| options.inter_arrival);
+        fill::measured::withhold(&mut report, asked, setup.workers_of_a_stream() > 1);
     }
     judge::judge(&mut report, &done);
     tracing.finish(&mut report);

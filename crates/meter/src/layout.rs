@@ -12,7 +12,7 @@ pub const FCS_LEN: u64 = 4;
 pub const WINDOW_WORDS: usize = 8;
 /// Memory that a stream takes, in bytes.
 pub const STREAM_BYTES: u64 = 320;
-/// Memory that a histogram of a stream's latencies takes, in bytes.
+/// Memory that a histogram of a stream's latencies, or of the times between its arrivals, takes, in bytes.
 pub const HISTOGRAM_BYTES: u64 = size_of::<Buckets>() as u64;
 /// Number of etherStats size classes, undersize and oversize included.
 pub const CLASSES: usize = 8;
@@ -42,7 +42,7 @@ pub fn seen_bits(streams: u32) -> u32 {
     (8..=16).rev().find(|bits| u64::from(streams) << (bits - 2) <= RINGS).unwrap_or(8)
 }
 
-/// How many values are in each bucket: of one stream's latencies, or of a CPU's share of them.
+/// How many values are in each bucket: of one stream's latencies, or of a CPU's share of them; or of the times between its arrivals.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets<const N: usize = BUCKETS>(pub [u64; N]);
@@ -160,7 +160,7 @@ pub struct Stream {
     pub next: u64,
     pub frames: u64,
     pub bytes: u64,
-    /// Arrival of the last frame, if the clock is read for each.
+    /// Latest arrival, if the clock is read for each frame.
     pub last_ns: u64,
     pub gap_max: u64,
     /// Time under way of the last frame with a stamp, in two's complement.

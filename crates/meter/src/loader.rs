@@ -62,6 +62,8 @@ pub struct Loaded {
     pub histograms: Mapping<Buckets>,
     /// Streams that have a histogram, the first ones.
     pub with_histogram: u32,
+    /// Entry stream, if the times between its arrivals were asked for.
+    pub stream_gaps: Mapping<Buckets>,
     /// Entry 0 is the number of arrivals, the times follow.
     pub arrivals: Mapping<u64>,
     /// Where copies of frames come, if they were asked for: until somebody takes it.
@@ -108,7 +110,8 @@ pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, ProgramError>
 pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Loaded, ProgramError> {
     let cpus = cpu_numbers()?;
     let with_histogram = if options.latency { options.streams.min(options.stream_histograms) } else { 0 };
-    let shared = options.share_records.unwrap_or(layout::is_shared(cpus, options.streams, with_histogram));
+    let shared = options.inter_arrival
+        || options.share_records.unwrap_or(layout::is_shared(cpus, options.streams, with_histogram));
     let copies = if shared { 1 } else { u64::from(cpus) };
     let slots = copies * u64::from(options.streams);
     let times = options.arrivals as u64 + 1;
@@ -123,7 +126,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let bytes = slots * size_of::<Stream>() as u64
         + (times + seen) * 8
         + u64::from(cpus) * size_of::<Totals>() as u64
-        + histograms * size_of::<Buckets>() as u64
+        + (histograms + u64::from(options.stream_gaps())) * size_of::<Buckets>() as u64
         + size_of_val(contents) as u64;
     let too_many = |_| ProgramError::Memory { program: "meter", bytes };
     let slots = u32::try_from(slots).map_err(too_many)?;
@@ -142,6 +145,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     };
     constants.stream_limit = options.streams;
     constants.histogram_limit = with_histogram;
+    constants.gaps_limit = options.stream_gaps();
     constants.measure_latency = options.latency.into();
     constants.shared_streams = shared.into();
     constants.seen_bits = seen_bits;
@@ -163,6 +167,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     resize(&mut open.maps.streams, slots)?;
     resize(&mut open.maps.seen, seen)?;
     resize(&mut open.maps.histograms, histograms)?;
+    resize(&mut open.maps.stream_gaps, options.stream_gaps().max(1))?;
     resize(&mut open.maps.arrivals, times)?;
     resize(&mut open.maps.contents, expected.max(1))?;
 
@@ -201,6 +206,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         seen: map_all(&skeleton.maps.seen)?,
         histograms: map_all(&skeleton.maps.histograms)?,
         with_histogram,
+        stream_gaps: map_all(&skeleton.maps.stream_gaps)?,
         arrivals: map_all(&skeleton.maps.arrivals)?,
         frames: Mutex::new(frames),
     })

@@ -128,6 +128,10 @@ pub struct StreamStats {
     pub jitter_ns: Option<f64>,
     /// The longest time between two arrivals, where the clock is read for each frame.
     pub gap_max_ns: Option<u64>,
+    /// How the times from one arrival to the next spread, of the first streams, where that was asked for
+    /// ([`Options::inter_arrival`](crate::Options::inter_arrival)): in the order they came in, copies of frames too; one
+    /// over frames that were lost is one long time.
+    pub gaps: Option<Histogram>,
     /// From the first arrival to the last, where the clock is read for each frame.
     pub duration_ns: Option<u64>,
     /// The first and the last arrival by the meter's clock, where that is read for each frame.
@@ -169,6 +173,7 @@ impl StreamStats {
             latencies,
             jitter_ns,
             gap_max_ns: _,
+            gaps: _,
             duration_ns: _,
             arrivals_ns,
             negative_latencies,
@@ -178,7 +183,7 @@ impl StreamStats {
             .saturating_sub(self.lowest_sequence.max(lowest_sequence));
         self.unsure += unsure + both.min(self.distinct()).min(frames.saturating_sub(duplicates));
         // Of each interface; how far apart two arrivals at different ones were is not kept.
-        (self.gap_max_ns, self.duration_ns) = (None, None);
+        (self.gap_max_ns, self.gaps, self.duration_ns) = (None, None, None);
         self.jitter_ns =
             if frames > self.frames { jitter_ns.or(self.jitter_ns) } else { self.jitter_ns.or(jitter_ns) };
         let behind = self.reordered + reordered;
@@ -257,6 +262,7 @@ impl StreamStats {
             latency: Latency::from_sums(&sum.latency),
             jitter_ns: (timed > 1).then_some(sum.jitter as f64 / 16.0),
             gap_max_ns: (sum.first_ns > 0 && sum.frames > 1).then_some(sum.gap_max),
+            gaps: None,
             duration_ns: (sum.first_ns > 0).then(|| sum.last_ns.saturating_sub(sum.first_ns)),
             arrivals_ns: (sum.first_ns > 0).then_some((sum.first_ns, sum.last_ns)),
             latencies: buckets.filter(|_| sum.latency.count > 0).map(|b| histogram(b, &sum.latency)),
@@ -278,6 +284,14 @@ impl Latency {
 
 fn histogram(buckets: &Buckets, sums: &LatencySums) -> Histogram {
     Histogram::from_counts(&buckets.0, sums.sum.get(), sums.min, sums.max)
+}
+
+/// Times between the arrivals of one stream, which add up to the time from its first to its last.
+pub(crate) fn stream_gaps(buckets: &Buckets, sum: &layout::Stream) -> Option<Histogram> {
+    let lasted = sum.last_ns.saturating_sub(sum.first_ns);
+    let sums =
+        LatencySums { max: sum.gap_max, sum: layout::Sum { low: lasted, high: 0 }, ..LatencySums::default() };
+    Some(spread(buckets, &sums)).filter(|gaps| !gaps.is_empty())
 }
 
 fn fine_histogram(buckets: &FineBuckets, sums: &LatencySums) -> Histogram {
@@ -518,6 +532,29 @@ mod tests {
             old_stamps: false,
             captured: None,
         }
+    }
+
+    #[test]
+    fn times_between_arrivals_are_of_what_came_whatever_its_number() {
+        let mut tracker = Tracker::new(Wanted { streams: 2, gaps: 1, ..Wanted::default() });
+        // 2 to 4 are lost, 5 comes twice, 1 late, and one that the hardware stamped before it; stream 1 has no histogram.
+        let frames = [
+            (0, 0, 1000),
+            (1, 7, 1500),
+            (0, 5, 5000),
+            (0, 5, 5200),
+            (0, 1, 5300),
+            (0, 6, 5250),
+            (0, 7, 5400),
+        ];
+        for (stream, sequence, at) in frames {
+            tracker.frame(&Signature { stream, sequence, time: 0 }.to_bytes(), 60, at, at);
+        }
+        let gaps = stream_gaps(&tracker.stream_gaps[0], &tracker.streams[0]).expect("two frames and more");
+        assert_eq!(tracker.stream_gaps.len(), 1);
+        // One of 4 us over the lost ones, 200 to the copy, 100, 0 to what came before its time, and 100 from the latest.
+        assert_eq!((gaps.count(), gaps.sum(), gaps.min(), gaps.max()), (5, 4400, 0, 4000));
+        assert_eq!(gaps.p50(), 100);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::frames::Reader;
 use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{self, Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Loaded, Stamper};
-use crate::measurement::{Measurement, Snapshot, StreamStats};
+use crate::measurement::{Measurement, Snapshot, StreamStats, stream_gaps};
 use crate::options::{Action, Mode, Options};
 use crate::socket::{Socket, SocketError};
 use crate::tracker::{Tracker, Wanted};
@@ -32,6 +32,8 @@ pub struct Meter {
     reason: String,
     streams: u32,
     midstream: bool,
+    /// The first so many streams have a histogram of the times between their arrivals.
+    stream_gaps: u32,
     tags_unseen: bool,
     drops: bool,
     clock: Clock,
@@ -147,6 +149,7 @@ impl Meter {
             reason = format!("{} ({reason})", tried.reasons.join("; "));
         }
         let Options { streams, midstream, clock, .. } = *options;
+        let stream_gaps = options.stream_gaps();
         let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket && !source.counts_tags();
         let drops = options.action == Action::Drop && mode != Mode::PacketSocket;
         Ok(Meter {
@@ -155,6 +158,7 @@ impl Meter {
             reason,
             streams,
             midstream,
+            stream_gaps,
             tags_unseen,
             drops,
             clock,
@@ -253,7 +257,7 @@ impl Meter {
             return None;
         }
         let mut sum = Stream::default();
-        let mut buckets = None;
+        let (mut buckets, mut gaps) = (None, None);
         match &self.source {
             Source::Kernel { tables, .. } => {
                 let (streams, own, number) =
@@ -269,14 +273,21 @@ impl Meter {
                     let shares = cpus.filter_map(|cpu| tables.histograms.get(cpu * own + number));
                     shares.for_each(|share| buckets.get_or_insert_with(Buckets::default).add(&share));
                 }
+                if with_histogram && number < self.stream_gaps as usize {
+                    gaps = tables.stream_gaps.get(number);
+                }
             }
             Source::Socket(socket) => {
                 let tracker = socket.tracker();
                 sum.add(tracker.streams.get(number as usize)?);
                 buckets = tracker.histograms.get(number as usize).filter(|_| with_histogram).copied();
+                gaps = tracker.stream_gaps.get(number as usize).filter(|_| with_histogram).copied();
             }
         }
-        StreamStats::from_sum(number, &sum, buckets.as_ref(), (!self.midstream).then_some(0))
+        let mut stats =
+            StreamStats::from_sum(number, &sum, buckets.as_ref(), (!self.midstream).then_some(0))?;
+        stats.gaps = gaps.and_then(|gaps| stream_gaps(&gaps, &sum));
+        Some(stats)
     }
 
     /// The arrival times of the first [`Options::arrivals`] frames, in order, as `CLOCK_MONOTONIC` nanoseconds.
@@ -561,6 +572,7 @@ impl Tried<'_> {
         let tracker = Tracker::new(Wanted {
             streams: options.streams,
             histograms: options.stream_histograms,
+            gaps: options.stream_gaps(),
             // As far as all CPUs together remember them with XDP.
             seen_bits: if layout::is_shared(2, options.streams, 0) {
                 0

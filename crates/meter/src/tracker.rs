@@ -29,6 +29,8 @@ pub struct Wanted {
     pub streams: u32,
     /// The first so many of them have a histogram of their latencies.
     pub histograms: u32,
+    /// The first so many of them have a histogram of the times between their arrivals.
+    pub gaps: u32,
     /// So many bits of their sequence numbers are remembered, 8 to 16; 0: the last 449 numbers.
     pub seen_bits: u32,
     /// Compare the time in signatures with that of arrival.
@@ -54,6 +56,8 @@ pub struct Tracker {
     pub(crate) seen: Option<Seen>,
     /// Of the latencies of the first streams.
     pub(crate) histograms: Vec<Buckets>,
+    /// Of the times between arrivals of the first streams.
+    pub(crate) stream_gaps: Vec<Buckets>,
     pub(crate) arrivals: Vec<u64>,
     /// Frames that an arrival was asked for, those beyond the limit included.
     pub(crate) arrivals_seen: u64,
@@ -69,6 +73,7 @@ impl Tracker {
             streams: vec![Stream::default(); wanted.streams as usize],
             seen: (wanted.seen_bits > 0).then(|| Seen::new(wanted.streams, wanted.seen_bits)),
             histograms: vec![Buckets::default(); histograms as usize],
+            stream_gaps: vec![Buckets::default(); wanted.gaps.min(wanted.streams) as usize],
             arrivals: Vec::new(),
             arrivals_seen: 0,
             wanted,
@@ -77,7 +82,7 @@ impl Tracker {
 
     /// Is the clock that says when frames arrive read for each of them?
     fn is_exact(&self) -> bool {
-        self.wanted.latency || self.wanted.arrivals > 0 || self.wanted.exact
+        self.wanted.latency || self.wanted.gaps > 0 || self.wanted.arrivals > 0 || self.wanted.exact
     }
 
     /// One frame of `length` bytes (without FCS) that arrived at `now`, nanoseconds of `CLOCK_MONOTONIC`, which is
@@ -136,12 +141,7 @@ impl Tracker {
             };
             sequence_seen(totals, stream, number, signature.time, mark);
             if exact {
-                if stream.frames == 0 {
-                    stream.first_ns = now;
-                } else {
-                    stream.gap_max = stream.gap_max.max(now.saturating_sub(stream.last_ns));
-                }
-                stream.last_ns = now;
+                stream_arrived(stream, self.stream_gaps.get_mut(which), now);
             }
             stream.frames += 1;
             stream.bytes += length;
@@ -240,6 +240,20 @@ fn add_sums(sums: &mut LatencySums, value: u64) {
 fn add_spread(sums: &mut LatencySums, value: u64) {
     sums.max = sums.max.max(value);
     sums.sum.add(value);
+}
+
+/// When a stream's frame arrived. Neither the hardware's queues nor CPUs are served in the order of their frames' times.
+fn stream_arrived(stream: &mut Stream, gaps: Option<&mut Buckets>, now: u64) {
+    if stream.frames == 0 {
+        (stream.first_ns, stream.last_ns) = (now, now);
+        return;
+    }
+    let gap = now.saturating_sub(stream.last_ns);
+    stream.gap_max = stream.gap_max.max(gap);
+    stream.last_ns = stream.last_ns.max(now);
+    if let Some(gaps) = gaps {
+        gaps.0[bucket_of(gap)] += 1;
+    }
 }
 
 /// How the time under way changes from frame to frame of a stream, whatever the clocks' offset.

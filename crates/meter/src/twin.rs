@@ -212,14 +212,17 @@ proptest! {
     #[test]
     fn the_kernel_and_its_twin_keep_the_same_numbers(
         shapes in shapes(),
-        (latency, drop, shared) in any::<(bool, bool, bool)>(),
+        (latency, drop, shared, gaps) in any::<(bool, bool, bool, bool)>(),
         start in prop_oneof![Just(0), MAX_SEQUENCE - 200..=MAX_SEQUENCE],
         needs in prop::sample::select(&Needs::ALL[..]),
     ) {
         let action = if drop { Action::Drop } else { Action::Pass };
+        // No CPU alone sees what follows what.
+        let shared = shared || gaps;
         let wanted = || Wanted {
             streams: STREAMS,
             histograms: 2,
+            gaps: if gaps { 2 } else { 0 },
             seen_bits: if shared { 0 } else { layout::seen_bits(STREAMS) },
             latency,
             arrivals: shapes.len(),
@@ -231,6 +234,7 @@ proptest! {
             action,
             streams: STREAMS,
             stream_histograms: 2,
+            inter_arrival: gaps,
             share_records: Some(shared),
             latency,
             arrivals: shapes.len(),
@@ -273,6 +277,9 @@ proptest! {
             (loaded, twins, whole, seen)
         }).expect("the namespace");
         prop_assert_eq!(loaded.shared, shared);
+        let kept_gaps: Vec<_> = (0..whole.stream_gaps.len()).filter_map(|of| loaded.stream_gaps.get(of)).collect();
+        prop_assert_eq!(&kept_gaps, &whole.stream_gaps);
+        prop_assert_eq!(kept_gaps.len(), if gaps { 2 } else { 0 });
         if let Some(seen) = &seen {
             prop_assert_eq!((0..seen.words.len()).find(|at| loaded.seen.get(*at) != Some(seen.words[*at])), None);
         }
@@ -550,6 +557,7 @@ fn a_frame_costs_well_below_a_microsecond() {
     let arrivals = Options { arrivals: 4 << 20, ..exact.clone() };
     let unsearched = Options { trailers: false, ..cheap.clone() };
     let shared = Options { share_records: Some(true), ..exact.clone() };
+    let apart = Options { inter_arrival: true, ..exact.clone() };
     let to: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| true);
     let enough: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| false);
     let ended = Options { capture: Some(Capture { bytes: u32::MAX, to: enough }), ..exact.clone() };
@@ -563,6 +571,7 @@ fn a_frame_costs_well_below_a_microsecond() {
         ("signed, no latency", &cheap, signed(0)),
         ("signed, latency", &exact, signed(0)),
         ("signed, latency, arrivals", &arrivals, signed(0)),
+        ("signed, latency, times between arrivals", &apart, signed(0)),
         ("signed, latency, captured", &captured, signed(0)),
         ("signed, latency, captured enough", &ended, signed(0)),
         ("1,514 bytes, signed, latency", &exact, long()),

@@ -47,7 +47,7 @@ pub mod scenario {
 /// Rates that vary, by a law or by chance, as people write them and as schedules.
 pub mod shape {
     #[doc(inline)]
-    pub use ::traffic::shape::{BadShape, CYCLES_BITS, EXACT_AFTER_BITS, Shape, Shaped, WRITTEN};
+    pub use ::traffic::shape::{BadShape, CYCLES_BITS, EXACT_AFTER_BITS, Onward, Shape, Shaped, WRITTEN};
 }
 
 /// When frames are due.

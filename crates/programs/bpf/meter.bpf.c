@@ -53,6 +53,8 @@ const volatile __u32 find_trailers = 0;
 const volatile __u32 content_slots = 0;
 /* The first so many streams have a histogram of their latencies each. */
 const volatile __u32 histogram_limit = 0;
+/* The first so many streams have a histogram of the times between their arrivals each; with any, records are shared. */
+const volatile __u32 gaps_limit = 0;
 /* How many arrival times are kept; 0: none. */
 const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
@@ -91,6 +93,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stream);
 } streams SEC(".maps");
+
+/* Entry stream: times between its arrivals, in the order that its record was taken hold of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct histogram);
+} stream_gaps SEC(".maps");
 
 /*
  * The first stream_limit entries are a recent number of each stream, 0 if there was none; then come the streams' rings.
@@ -399,6 +410,35 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 		own->buckets[bucket]++;
 }
 
+/* The time from a stream's arrival to the one before, whichever of its frames they are. */
+static __always_inline void record_stream_gap(__u32 stream, __u64 gap)
+{
+	struct histogram *own = bpf_map_lookup_elem(&stream_gaps, &stream);
+	__u64 bucket = bucket_of(gap);
+
+	if (own && bucket < LOGLINEAR_BUCKETS)
+		own->buckets[bucket]++;
+}
+
+/* When a stream's frame arrived. Neither the hardware's queues nor CPUs are served in the order of their frames' times. */
+static __always_inline void stream_arrived(struct stream *stream, __u32 number, __u64 now)
+{
+	__u64 gap;
+
+	if (!stream->frames) {
+		stream->first_ns = now;
+		stream->last_ns = now;
+		return;
+	}
+	gap = now > stream->last_ns ? now - stream->last_ns : 0;
+	if (gap > stream->gap_max)
+		stream->gap_max = gap;
+	if (gap)
+		stream->last_ns = now;
+	if (number < gaps_limit)
+		record_stream_gap(number, gap);
+}
+
 /* Do the bytes before the signature, which begins at `end`, differ from what the stream's frames have there? */
 static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32 length, __u32 end,
 					 const enum kernel on)
@@ -562,13 +602,8 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 		else
 			came = window_seen(stream, number);
 		sequence_seen(sums, stream, number, signature.time, came);
-		if (exact_clock) {
-			if (!stream->frames)
-				stream->first_ns = now;
-			else if (now - stream->last_ns > stream->gap_max && now > stream->last_ns)
-				stream->gap_max = now - stream->last_ns;
-			stream->last_ns = now;
-		}
+		if (exact_clock)
+			stream_arrived(stream, signature.stream, now);
 		stream->frames++;
 		stream->bytes += whole;
 		if (content_slots)

@@ -393,6 +393,12 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
                 job.only_side.is_some() && (job.sides.is_none() || two == 2),
                 "it is sent by one link, and `.sides` says which frames it has",
             ),
+            ("shape", job.shape.is_some() && job.rate.is_none(), "it varies a rate: give `.rate`, too"),
+            (
+                "seed",
+                job.seed.is_some() && job.shape.is_none(),
+                "it is the key of what `.shape` leaves to chance",
+            ),
             (
                 "speed",
                 job.rate.is_some() && job.speed.is_some(),

@@ -148,6 +148,10 @@ pub struct Measure {
     /// minimum, mean and maximum.
     #[setting(value = "N", default = "64", expert)]
     pub stream_histograms: Option<u32>,
+    /// Keep how the times between the arrivals of a stream spread, too, of as many streams as have percentiles of latency; 32 KB of
+    /// memory each. Costs the receiver some time for each frame.
+    #[setting(brief = "Keep how the times between a stream's arrivals spread (docs/measuring.md)")]
+    pub inter_arrival: bool,
     /// What arrives is captured, too.
     #[setting(within)]
     pub capture: Option<Capture>,

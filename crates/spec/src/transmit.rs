@@ -179,6 +179,10 @@ pub struct Meter {
     /// minimum, mean and maximum.
     #[setting(value = "N", default = "64", expert)]
     pub stream_histograms: Option<u32>,
+    /// Keep how the times between the arrivals of a stream spread, too, of as many streams as have percentiles of latency; 32 KB of
+    /// memory each. Costs the receiver some time for each frame. On by itself where the whole load has a shape.
+    #[setting(brief = "Keep how the times between a stream's arrivals spread (docs/measuring.md)")]
+    pub inter_arrival: bool,
     /// Check the payload of each frame that arrives against what was sent, as far as it does not vary: frames that
     /// differ are counted as corrupted. Headers may change on the way. Costs the receiver some time for each byte.
     #[setting(brief = "Check the payload of each frame against what was sent")]
@@ -399,6 +403,18 @@ pub struct Replay {
     pub speed: Option<Written<Speed>>,
     #[part]
     pace: pace!(),
+    /// How the load varies, in place of the capture's own times: the shapes that `send` has, such as poisson or
+    /// sine:period=10s,amplitude=50% (docs/scenarios.md). The frames and their order stay the capture's.
+    #[setting(
+        value = "SHAPE",
+        heading = "Rate",
+        needs("rate"),
+        brief = "Vary the load: poisson, sine:period=10s, square:period=1s, flash:rise=2s,fall=20s, onoff:on=100ms,off=1s"
+    )]
+    pub shape: Option<Written<traffic::Shape>>,
+    /// Key of what `.shape` leaves to chance: the same seed gives the same times. Default: drawn, and named in the result.
+    #[setting(value = "N", heading = "Rate", needs("shape"), expert)]
+    pub seed: Option<u64>,
     #[part]
     priority: priority!(),
     /// Send the captures this many times; 0 is without end. Default: once, or as often as `.duration` or `.count` ask.
@@ -519,6 +535,10 @@ impl Kind for Replay {
 
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
+    }
+
+    fn draw(&mut self, seed: u64) {
+        self.seed.get_or_insert(seed);
     }
 
     fn asks(&self) -> Consent {

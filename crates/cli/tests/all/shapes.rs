@@ -197,3 +197,135 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
     let said = "is handed the times of a shape of load, at most 4,194,304";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
 }
+
+/// Percentiles of the times between frames of each UDP port in a capture, by tshark's clock readings and Python's arithmetic: the
+/// smallest value with at least that share at or below it.
+const APART: &str = r#"
+import json, math, subprocess, sys
+seen = subprocess.run(["tshark", "-r", sys.argv[1], "-T", "fields", "-e", "udp.dstport", "-e", "frame.time_epoch"], capture_output=True, text=True, check=True)
+def ns(text):
+    whole, part = text.split(".")
+    return int(whole) * 10**9 + int(part.ljust(9, "0")[:9])
+times = {}
+for line in seen.stdout.splitlines():
+    port, at = line.split("\t")
+    times.setdefault(port, []).append(ns(at))
+told = {}
+for port, of in times.items():
+    gaps = sorted(b - a for a, b in zip(of, of[1:]))
+    at = lambda share: gaps[math.ceil(len(gaps) * share) - 1]
+    told[port] = {"count": len(gaps), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": gaps[-1], "mean": (of[-1] - of[0]) // len(gaps)}
+print(json.dumps(told))
+"#;
+
+#[test]
+fn times_between_a_streams_arrivals_are_tcpdumps() {
+    alone();
+    let net = live();
+    let (file, judge, scenario) = (net.file("apart.pcap"), net.file("apart.py"), net.file("two.yaml"));
+    std::fs::write(&judge, APART).expect("a script");
+    let streams = "streams:\n- {name: even, frame: ipv4/udp(dport=1001), rate: 1kpps}\n- {name: chance, frame: ipv4/udp(dport=1002), rate: 2kpps, shape: poisson}\n";
+    std::fs::write(&scenario, format!("defaults: {{size: 100}}\n{streams}")).expect("a scenario");
+    // A packet socket has the kernel's own times of arrival, which tcpdump has, too; XDP sees a frame some microseconds sooner.
+    for how in ["packet", "xdp-generic"] {
+        let capture = "tcpdump -Z root -n -U -B 16384 --time-stamp-precision=nano -Q in -i rx0 udp";
+        let mut tcpdump = net.start_there(format!("{capture} -w {file}"));
+        tcpdump.until_it_says("listening on");
+        let line = format!(
+            "netdyno send {scenario} --on tx0 --measure rx0 --meter {how} --pass --engine packet --duration 2s --inter-arrival --json"
+        );
+        let report = net.run(line).result();
+        let count = number(&report["result"]["rx"]["frames"]);
+        eventually("tcpdump has written all", || frames(&file).len() as u64 >= count);
+        tcpdump.signal("INT");
+        tcpdump.wait().ok();
+        let told = run(format!("/usr/bin/python3 {judge} {file}")).json();
+        for (port, name) in [("1001", "even"), ("1002", "chance")] {
+            let streams = report["streams"].as_array().expect("streams");
+            let stream = streams.iter().find(|stream| stream["name"] == name).expect("the stream");
+            let (apart, told) = (&stream["inter_arrival_ns"], &told[port]);
+            assert_eq!(apart["count"], told["count"], "{how}, {name}");
+            assert_eq!(number(&apart["count"]), number(&stream["rx_frames"]) - 1, "{how}, {name}");
+            assert_eq!(number(&apart["max"]), number(&stream["gap_max_ns"]), "{how}, {name}");
+            for at in ["mean", "p50", "p90", "p99", "max"] {
+                let (got, wanted) =
+                    (apart[at].as_f64().expect("a figure"), told[at].as_f64().expect("a time"));
+                // A bucket is 1/128 wide. Clocks are compared to some 10 us now and then; whoever sees a frame later, sees it up to as late.
+                let (of, apart) = if how == "packet" { (0.009, 20_000.0) } else { (0.009, 60_000.0) };
+                let near = (got - wanted).abs() <= wanted * of + apart;
+                assert!(
+                    near || (how != "packet" && !judged(late_share(&report) < 0.05)),
+                    "{how}, {name}, {at}: {got}, {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn times_between_arrivals_are_told_of_shapes_or_why_not() {
+    let net = Net::new();
+    let send = "netdyno send ipv4/udp --size 100 --on tx0 --measure rx0 --rate 5kpps --count 2000";
+    let without = net.run(format!("{send} --json")).result();
+    assert!(without["streams"][0].get("inter_arrival_ns").is_none());
+    for how in ["xdp", "packet"] {
+        let report = net.run(format!("{send} --shape poisson --meter {how} --json")).result();
+        let apart = &report["streams"][0]["inter_arrival_ns"];
+        assert_eq!(number(&apart["count"]), 1999, "{how}");
+        if judged(late_share(&report) < 0.05) {
+            // Half of exponential gaps of 200 us are shorter than 139.
+            assert!((110_000..170_000).contains(&number(&apart["p50"])), "{how}: {}", apart["p50"]);
+        }
+    }
+    let said = net.run(format!("{send} --inter-arrival --verbose")).ok().stdout;
+    assert!(said.contains("apart") && said.contains("of 1,999 times"), "{said}");
+    let said = net.run(format!("{send} --inter-arrival --no-sign --json")).json();
+    assert!(
+        said["warnings"].to_string().contains("no frame that arrived carries a signature"),
+        "{}",
+        said["warnings"]
+    );
+    if several_cpus() {
+        let report = net.run(format!("{send} --inter-arrival --cores 2 --engine packet --json")).json();
+        assert!(
+            report["warnings"].to_string().contains("several cores sent each stream"),
+            "{}",
+            report["warnings"]
+        );
+        assert!(report["streams"][0].get("inter_arrival_ns").is_none());
+    }
+}
+
+#[test]
+fn a_capture_leaves_at_the_times_of_a_shape() {
+    let folder = folder();
+    let dir = folder.path().display();
+    let file = format!("{dir}/even.pcap");
+    run(format!("netdyno craft ipv4/udp --size 64..1518 --count 1000 --rate 1kpps --seed 1 -w {file}")).ok();
+    let times = |line: String| {
+        run(line).ok();
+        let fields = "-T fields -e frame.len -e frame.time_epoch";
+        run(format!("tshark -r {dir}/out.pcap {fields}")).ok().stdout
+    };
+    let shape = "--rate 100kpps --shape square:period=5ms,high=20%,arrivals=poisson --seed 11";
+    // What was crafted at these times is what was captured and leaves at them, in memory or not.
+    let crafted = times(format!("netdyno craft ipv4/udp --size 1000 --count 1000 {shape} -w {dir}/out.pcap"));
+    let due = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.split('\t').next_back().unwrap_or_default().to_owned()).collect()
+    };
+    for how in ["--preload", "--stream"] {
+        let replayed = times(format!("netdyno replay {file} {shape} {how} -w {dir}/out.pcap"));
+        assert_eq!(due(&replayed), due(&crafted), "{how}");
+        let lengths: Vec<_> = replayed.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert!(lengths.windows(2).any(|pair| pair[0] != pair[1]), "{how}");
+    }
+    for (more, said) in [
+        ("--rate 10mbps --shape poisson", "give --rate as 100kpps"),
+        ("--topspeed --shape poisson", "give --rate as 100kpps"),
+        ("--speed 2x --shape poisson", "--rate"),
+        ("--rate 5kpps --seed 3", "--shape"),
+    ] {
+        let ran = run(format!("netdyno replay {file} -w {dir}/no.pcap {more}")).with(2);
+        assert!(ran.stderr.contains(said), "{more}: {}", ran.stderr);
+    }
+}

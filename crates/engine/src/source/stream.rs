@@ -8,9 +8,11 @@ use crate::clock;
 use capture::Reader;
 use edit::rewrite::Frame;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::time::Instant;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
 use traffic::schedule::{Position, Speed};
+use traffic::shape::Onward;
 use traffic::templates::{Addresses, changeable, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
@@ -100,6 +102,8 @@ pub struct StreamSource {
     fault: Option<SourceError>,
     /// Where a schedule that does not need the capture's times is.
     position: Position,
+    /// The times behind that, if they are those of a shape, which has to be asked for each.
+    onward: Option<Onward>,
     /// When the first frame was taken: pauses at top speed are counted from when a pass ends.
     began: Option<u64>,
     /// The clock whose times signatures carry.
@@ -115,6 +119,12 @@ impl StreamSource {
             Timing::Capture(_) | Timing::Stamps => Schedule::TopSpeed,
             Timing::Schedule(schedule) => schedule.clone(),
         };
+        let mut onward = match &schedule {
+            Schedule::Shaped(shaped) => Some(Onward::new(Arc::clone(shaped))),
+            _ => None,
+        };
+        let mut position = Position::default();
+        position.due = onward.as_mut().and_then(Iterator::next).unwrap_or(0);
         let offsets = options.reading.offsets();
         let seen = Seen::expiring(options.flow_expiry_s);
         StreamSource {
@@ -140,7 +150,8 @@ impl StreamSource {
             in_pass: 0,
             ended: false,
             fault: None,
-            position: Position::default(),
+            position,
+            onward,
             began: None,
             stamps: clocks::Clock::Monotonic,
             together: (0, 0),
@@ -254,7 +265,10 @@ impl StreamSource {
 
     /// The frame that is ready, of `length` bytes, is done with.
     fn pass_by(&mut self, length: u32) {
-        self.position.advance(&self.schedule, length);
+        match self.onward.as_mut().and_then(Iterator::next) {
+            Some(due) => self.position.due = due,
+            None => self.position.advance(&self.schedule, length),
+        }
         self.together.1 = (self.together.1 + 1) % self.options.together;
         self.ready = None;
     }

@@ -35,6 +35,7 @@ fn options(args: &Measure, place: &Place) -> Result<meter::Options> {
         hardware: shared::hardware(place, args.timestamps, args.how)?,
         streams,
         stream_histograms,
+        inter_arrival: args.inter_arrival,
         clock: shared::stamp_clock(args.clock),
         midstream: true,
         tags_taken_out: shared::takes_tags_out(place),
@@ -45,8 +46,8 @@ fn options(args: &Measure, place: &Place) -> Result<meter::Options> {
             .filter(|_| !args.drop),
         ..meter::Options::default()
     };
-    let takes =
-        u64::from(streams) * meter::STREAM_BYTES + u64::from(stream_histograms) * meter::HISTOGRAM_BYTES;
+    let histograms = stream_histograms.saturating_mul(1 + u32::from(args.inter_arrival));
+    let takes = u64::from(streams) * meter::STREAM_BYTES + u64::from(histograms) * meter::HISTOGRAM_BYTES;
     let available = engine::memory::available();
     if takes > available {
         bail!(
@@ -158,6 +159,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     run::judge::received::measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);
+    run::judge_inter_arrival(&mut report, args.inter_arrival, false);
     tracing.finish(&mut report);
     report.intervals = intervals(&watched);
     watched.judge(&mut report);

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::schedule::Speed;
-use traffic::{Rate, Schedule};
+use traffic::{Rate, Schedule, Shape};
 use wire::LinkType;
 
 /// Captures up to this size are read into memory in any case: it costs nothing, and flows can be counted.
@@ -53,6 +53,8 @@ pub struct Settings {
     pub speed: Option<Speed>,
     /// How fast and how long.
     pub pace: Pace,
+    /// How its rate varies, and the key of what is left to chance.
+    pub shape: Option<(Shape, u64)>,
     /// Passes, 0 without end; `None`: once, or as often as a time or a number of frames takes.
     pub loops: Option<u64>,
     /// Captures are read into memory first, however large.
@@ -141,6 +143,7 @@ impl Settings {
             count: self.pace.count,
             duration_ns: self.pace.duration.map(|d| d.as_nanos() as u64),
             unique_ip: Some(self.unique_every.is_some()),
+            seed: self.shape.as_ref().map(|(_, seed)| *seed),
             interfaces: shared::interfaces(tx, rx, self.metering.round_trip),
             ..Resolved::default()
         }
@@ -156,6 +159,7 @@ impl Settings {
             write: None,
             speed: None,
             pace: Pace::default(),
+            shape: None,
             loops: None,
             preload: false,
             stream: false,
@@ -207,6 +211,9 @@ impl Settings {
                 (edits.to_ethernet || plan != Plan::default()).then(|| Arc::new(plan))
             }
         };
+        let seed = job.seed;
+        let shape = job.shape.map(|shape| (shape.into_value(), seed.unwrap_or_else(shared::draw_seed)));
+        let shaped = shape.is_some() && job.sign == Sign::Always;
         let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
         Ok(Settings {
             interface: first.on,
@@ -223,6 +230,7 @@ impl Settings {
             write: job.write,
             speed: job.speed.map(spec::Written::into_value),
             pace,
+            shape,
             loops: job.loops,
             preload: job.preload == Some(true),
             stream: job.preload == Some(false),
@@ -231,7 +239,11 @@ impl Settings {
             oversize: job.oversize,
             skip_corrupt: job.skip_corrupt,
             through: Through::of(through, consent),
-            metering: Metering { measure: first.measure, round_trip: job.round_trip, how: job.meter },
+            metering: Metering {
+                measure: first.measure,
+                round_trip: job.round_trip,
+                how: spec::Meter { inter_arrival: job.meter.inter_arrival || shaped, ..job.meter },
+            },
             edits,
             loss,
             ..Settings::of(job.captures)
@@ -270,9 +282,29 @@ impl Settings {
     /// two interfaces the rate is that of both together, which is more than one link's.
     fn schedule(&self, rate: Rate, place: Option<&Place>, flows: Option<(u64, u64)>) -> Result<Schedule> {
         if self.best_effort || self.two.on2.is_some() {
-            return shared::any_schedule(rate, place, flows);
+            return self.shaped(shared::any_schedule(rate, place, flows)?, None);
         }
-        shared::schedule(rate, place, flows)
+        self.shaped(shared::schedule(rate, place, flows)?, place)
+    }
+
+    /// The schedule, varied if that is asked for; at its highest it may not be more than the link of `place` carries.
+    fn shaped(&self, schedule: Schedule, place: Option<&Place>) -> Result<Schedule> {
+        let Some((shape, seed)) = &self.shape else { return Ok(schedule) };
+        let Schedule::Frames { frames, per_ns } = schedule else {
+            bail!(
+                "`.shape` {shape}: a shape varies frames per second, and frames of a capture have several sizes, or none to wait for at top speed: give `.rate` as 100kpps"
+            );
+        };
+        let schedule = shape.schedule(frames, per_ns, *seed);
+        if let (Schedule::Shaped(shaped), Some(place)) = (&schedule, place) {
+            shared::check_highest(shaped, shape, place)?;
+        }
+        Ok(schedule)
+    }
+
+    /// The rate as the result tells it.
+    fn requested(&self, rate: Rate, schedule: &Schedule) -> RequestedRate {
+        shared::requested_shape(rate, schedule, self.shape.as_ref().map(|(shape, _)| shape))
     }
 
     fn speed(&self) -> Speed {
@@ -670,7 +702,7 @@ fn preloaded_schedule(
         let frames = loaded.templates.len() as u64;
         let flows = matches!(rate, Rate::Flows(_)).then(|| (loaded.flows(), frames));
         let schedule = settings.schedule(rate, place, flows)?;
-        let asked = shared::requested_rate(rate, &schedule);
+        let asked = settings.requested(rate, &schedule);
         let schedule = grouped(schedule, settings.together);
         return Ok((paused(schedule, loaded, settings.pause), asked));
     }
@@ -753,7 +785,7 @@ fn streamed(
         _ if settings.keeps_stamps() => (Timing::Stamps, capture_rate(Speed::ONE)),
         Some(rate) => {
             let schedule = settings.schedule(rate, place, None)?;
-            let asked = shared::requested_rate(rate, &schedule);
+            let asked = settings.requested(rate, &schedule);
             (Timing::Schedule(schedule), asked)
         }
         None => (Timing::Capture(settings.speed()), capture_rate(settings.speed())),

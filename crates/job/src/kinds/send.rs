@@ -93,10 +93,10 @@ fn sent(args: &Send, places: Option<[Place; 2]>, follow: Option<Follow>, session
     let paced = planned.program.is_paced();
     let mut rx = match in_lab {
         Some(far) => {
-            let metering = Metering { how: args.meter.clone(), ..Metering::default() };
+            let metering = Metering { how: how_measured(args, workers), ..Metering::default() };
             vec![shared::metered(far, &metering, paced)?]
         }
-        None => receivers(args, &ends, &through, paced)?,
+        None => receivers(args, &ends, &through, (paced, workers))?,
     };
     expect(args, &mut planned, &mut rx, workers)?;
     if args.resolve {
@@ -315,12 +315,20 @@ fn senders<'a>(args: &'a Send, through: &Through) -> Result<(Vec<Place>, Vec<&'a
 /// A stream's port is a number of eight bits.
 const MOST_PORTS: usize = 256;
 
+/// How frames are measured. Of a load with a shape it is told how they came after each other, unless several cores send parts of
+/// its streams or nothing is signed.
+fn how_measured(args: &Send, workers: usize) -> spec::Meter {
+    let shaped = args.shape.is_some() && workers == 1 && args.sign != spec::Sign::Never;
+    let inter_arrival = args.meter.inter_arrival || shaped;
+    spec::Meter { inter_arrival, ..args.meter.clone() }
+}
+
 /// Where frames are measured: of each port.
 fn receivers(
     args: &Send,
     named: &[&str],
     through: &Through,
-    paced: bool,
+    (paced, workers): (bool, usize),
 ) -> Result<Vec<(Place, meter::Options)>> {
     let mut rx = Vec::new();
     let mut measured: Vec<Option<&str>> = args.links.iter().map(|link| link.measure.as_deref()).collect();
@@ -334,7 +342,7 @@ fn receivers(
         let metering = Metering {
             measure: measure.map(str::to_owned),
             round_trip: args.round_trip,
-            how: args.meter.clone(),
+            how: how_measured(args, workers),
         };
         let sending = named.get(number).copied();
         rx.extend(shared::measuring_place(&metering, through, paced, sending)?);
@@ -558,6 +566,9 @@ fn scenario(
     let made = what::scenario(scenario, Some(args.seed), context, place, stop)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
+    if let Some(place) = place {
+        shared::check_peaks(&compiled.program, scenario.name(), place)?;
+    }
     let rate = match compiled.rate {
         Some(rate) => shared::requested_rate(rate, &shared::schedule(rate, place, None)?),
         None => RequestedRate { text: "as the scenario says".to_owned(), ..RequestedRate::default() },

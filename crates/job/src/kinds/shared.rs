@@ -14,6 +14,7 @@ use std::time::Duration;
 use traffic::fraction::reduced;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
+use traffic::shape::Shaped;
 use traffic::{Program, Rate, Schedule, Shape};
 
 pub use crate::engines::{open_by, open_engines};
@@ -265,7 +266,10 @@ pub fn metered(place: Place, metering: &Metering, paced: bool) -> Result<(Place,
     let clock = stamp_clock(how.clock);
     let stream_histograms = how.stream_histograms.unwrap_or(STREAM_HISTOGRAMS);
     let action = if how.pass { meter::Action::Pass } else { meter::Action::Drop };
-    Ok((place, meter::Options { action, stream_histograms, clock, ..options }))
+    Ok((
+        place,
+        meter::Options { action, stream_histograms, inter_arrival: how.inter_arrival, clock, ..options },
+    ))
 }
 
 /// Where frames leave, and where they arrive.
@@ -496,22 +500,63 @@ pub fn shaped(program: Program, shape: Option<&Shape>, seed: u64) -> Result<Prog
 /// # Errors
 /// That it is.
 pub fn check_peak(program: &Program, shape: &Shape, place: &Place) -> Result<()> {
-    let (Some(Schedule::Shaped(shaped)), Some(link)) = (program.only_schedule(), place.bits_per_second())
-    else {
-        return Ok(());
-    };
-    let shortest = program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min();
-    let bits = f64::from(shortest.unwrap_or(0) + LAYER1_OVERHEAD) * 8.0;
-    // As much as the link carries is possible, whatever the arithmetic loses.
-    if !place.is_virtual() && shaped.highest() * bits > link as f64 * 1.001 {
+    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
+    if let Some((_, highest)) = above(program, link) {
+        bail!(above_link(shape, highest, place, link));
+    }
+    Ok(())
+}
+
+/// The same of captured frames, as if all were the shortest there are, as their rate is looked at.
+///
+/// # Errors
+/// That it is.
+pub fn check_highest(shaped: &Shaped, shape: &Shape, place: &Place) -> Result<()> {
+    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
+    if shaped.highest() * f64::from(60 + LAYER1_OVERHEAD) * 8.0 > link as f64 * 1.001 {
+        bail!(above_link(shape, shaped.highest(), place, link));
+    }
+    Ok(())
+}
+
+fn above_link(shape: &Shape, highest: f64, place: &Place, link: u64) -> String {
+    format!(
+        "`.shape` {shape}: at its highest {} are more than {} can do: its link runs at {}; give a lower `.rate`",
+        report::units::frame_rate(highest),
+        place.spec,
+        report::units::bit_rate(link as f64)
+    )
+}
+
+/// The same of the shapes in a scenario, each by itself: the highest of several need not come together.
+///
+/// # Errors
+/// Which stream's is.
+pub fn check_peaks(program: &Program, scenario: &str, place: &Place) -> Result<()> {
+    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
+    if let Some((stream, highest)) = above(program, link) {
         bail!(
-            "`.shape` {shape}: at its highest {} are more than {} can do: its link runs at {}; give a lower `.rate`",
-            report::units::frame_rate(shaped.highest()),
+            "{scenario}: stream {stream}: at the highest of its `shape` {} are more than {} can do: its link runs at {}; give a lower `rate` there",
+            report::units::frame_rate(highest),
             place.spec,
             report::units::bit_rate(link as f64)
         );
     }
     Ok(())
+}
+
+/// The first stream whose shape is at its highest more than a link of so many bits per second carries, and how many frames per second
+/// that is.
+fn above(program: &Program, link: u64) -> Option<(&str, f64)> {
+    program.lanes.iter().find_map(|lane| {
+        let Schedule::Shaped(shaped) = &lane.schedule else { return None };
+        let streams = || lane.order.iter().filter_map(|which| program.streams.get(*which as usize));
+        let shortest = streams().map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
+        let bits = f64::from(shortest + LAYER1_OVERHEAD) * 8.0;
+        // As much as the link carries is possible, whatever the arithmetic loses.
+        let name = streams().next().map_or("", |stream| &stream.name);
+        (shaped.highest() * bits > link as f64 * 1.001).then(|| (name, shaped.highest()))
+    })
 }
 
 /// The rate and its shape as the result tells them.
@@ -603,4 +648,23 @@ pub fn allow_many() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Else there are as many as there were.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traffic::Lane;
+
+    #[test]
+    fn a_shape_above_the_link_is_told_of_the_stream_that_has_it() {
+        let shape: Shape = "sine:period=1s,amplitude=100%".parse().expect("a shape");
+        let lane = |stream: u32, rate| Lane::new([stream], shape.schedule(rate, 1_000_000_000, 1));
+        let streams = ["even", "waves"].map(|name| traffic::Stream::of(name, &[0; 60])).into();
+        // 84 bytes on the wire: 100 Mbit/s carry 148,809 frames/s, and twice 70,000 and twice 80,000 are below and above that.
+        let program = Program { streams, lanes: vec![lane(0, 70_000), lane(1, 80_000)] };
+        let (stream, highest) = above(&program, 100_000_000).expect("more than the link carries");
+        assert_eq!(stream, "waves");
+        assert!((highest - 160_000.0).abs() < 100.0, "{highest}");
+        assert_eq!(above(&program, 1_000_000_000), None);
+    }
 }

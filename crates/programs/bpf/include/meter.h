@@ -84,7 +84,7 @@ struct stream {
 	__u64 next; /* highest sequence number seen + 1; 0: none yet */
 	__u64 frames;
 	__u64 bytes;
-	__u64 last_ns; /* arrival of the last frame, if the clock is read for each */
+	__u64 last_ns; /* latest arrival, if the clock is read for each frame */
 	__u64 gap_max; /* longest time between two arrivals */
 	__u64 transit; /* time under way of the last frame with a stamp: two's complement, clocks may differ */
 	__u64 jitter;  /* RFC 3550, appendix A.8: nanoseconds, times 16 */
@@ -104,7 +104,7 @@ struct stream {
 	__u64 renewed; /* frames of a sender that began anew, but for the first ones */
 } __attribute__((aligned(64)));
 
-/* One stream's latencies, or one CPU's share of them. */
+/* One stream's latencies, or one CPU's share of them; or the times between its arrivals. */
 struct histogram {
 	__u64 buckets[LOGLINEAR_BUCKETS];
 };

@@ -242,6 +242,8 @@ pub enum Code {
     // Of times.
     /// No latency can be given.
     LatencyUnknown,
+    /// Times between the arrivals of streams cannot be given.
+    NoInterArrival,
     /// A clock is not kept by a daemon (PTP, NTP).
     ClockUnkept,
     /// A clock was set while the job lasted.

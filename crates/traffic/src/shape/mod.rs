@@ -352,7 +352,7 @@ impl Shaped {
 
     pub(crate) fn walker(&self) -> Walker {
         let process = self.random.map(|seed| Box::new(Process::new(seed, self.frames, self.per_ns)));
-        Walker { process }
+        Walker { process, line: 0 }
     }
 }
 
@@ -381,6 +381,8 @@ impl Program {
 #[derive(Debug, Clone)]
 pub(crate) struct Walker {
     process: Option<Box<Process>>,
+    /// Of the load's curve, the line that the last frame was on.
+    line: usize,
 }
 
 impl Walker {
@@ -394,7 +396,34 @@ impl Walker {
                 u64::try_from(at).unwrap_or(u64::MAX)
             }
         };
-        of.warp.as_ref().map_or(even, |warp| warp.time(even))
+        of.warp.as_ref().map_or(even, |warp| warp.time_near(even, &mut self.line))
+    }
+}
+
+/// The times of a shape's frames one after the other, for who owns the schedule that a cursor would borrow.
+#[derive(Debug, Clone)]
+pub struct Onward {
+    shaped: Arc<Shaped>,
+    walker: Walker,
+    n: u64,
+}
+
+impl Onward {
+    /// From the first frame on.
+    pub fn new(shaped: Arc<Shaped>) -> Onward {
+        let walker = shaped.walker();
+        Onward { shaped, walker, n: 0 }
+    }
+}
+
+impl Iterator for Onward {
+    type Item = u64;
+
+    /// When the next frame is due; there is always one more.
+    fn next(&mut self) -> Option<u64> {
+        let due = self.walker.at(&self.shaped, self.n);
+        self.n += 1;
+        Some(due)
     }
 }
 
@@ -444,6 +473,9 @@ mod tests {
             let schedule = schedule(which, rate, 1_000_000_000, seed);
             let mut cursor = schedule.cursor();
             cursor.seek(from, |_| 0);
+            let Schedule::Shaped(shaped) = &schedule else { panic!("a shape") };
+            let onward: Vec<u64> = Onward::new(shaped.clone()).take(20).collect();
+            prop_assert_eq!(onward, (0..20).map(|n| due(&schedule, n)).collect::<Vec<_>>());
             for n in from..from + 200 {
                 prop_assert_eq!(cursor.due(), due(&schedule, n));
                 cursor.advance(60);

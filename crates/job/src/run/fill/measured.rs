@@ -29,8 +29,10 @@ fn received(totals: &Snapshot) -> Rx {
     }
 }
 
-/// Takes out what is not measurable of frames that share a time stamp: how the delays of one frame and the next differ.
-pub fn withhold(report: &mut Report) {
+/// Takes out what is not measurable of frames that share a time stamp: how the delays of one frame and the next differ. And what is
+/// not known of the times between arrivals, if those were `asked` for; `dealt` is as in [`judge_inter_arrival`].
+pub fn withhold(report: &mut Report, asked: bool, dealt: bool) {
+    judge_inter_arrival(report, asked, dealt);
     if report.result.tx.as_ref().is_none_or(|tx| tx.stamped_together.is_none()) {
         return;
     }
@@ -79,7 +81,41 @@ pub fn stream(stats: &StreamStats, lost: u64, checked: bool) -> Stream {
         jitter_ns: stats.jitter_ns,
         gap_mean_ns: stats.duration_ns.and_then(mean_gap),
         gap_max_ns: stats.gap_max_ns,
+        inter_arrival_ns: stats.gaps.as_ref().and_then(Distribution::whole),
         ..Stream::default()
+    }
+}
+
+/// Says why nothing is known of the times between the arrivals of streams, where that was asked for. `dealt`: each stream was sent
+/// by several cores, under numbers of their own.
+pub fn judge_inter_arrival(report: &mut Report, asked: bool, dealt: bool) {
+    if !asked {
+        return;
+    }
+    let clock = report.result.latency_clock.as_ref().and_then(|clock| clock.hardware.as_ref());
+    if clock.is_some_and(|hardware| hardware.set_ns.is_some()) {
+        report.streams.iter_mut().for_each(|stream| stream.inter_arrival_ns = None);
+        report.warnings.add(
+            Code::ClockSet,
+            "times between arrivals are left out: the clock of the hardware's time stamps was set during the run",
+        );
+    } else if dealt && !report.streams.is_empty() {
+        report.warnings.add(
+            Code::NoInterArrival,
+            (
+                "times between arrivals are left out: several cores sent each stream, each a part that is numbered by itself, and nobody \
+                 looked how the parts came after each other",
+                "send from one core: `.cores: 1`",
+            ),
+        );
+    } else if report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 1) && report.streams.is_empty() {
+        report.warnings.add(
+            Code::NoInterArrival,
+            (
+                "times between arrivals are not known: no frame that arrived carries a signature, by which streams are told apart",
+                "let frames be signed (`.sign`), and large enough for it",
+            ),
+        );
     }
 }
 

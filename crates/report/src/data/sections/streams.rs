@@ -62,6 +62,10 @@ pub struct Stream {
     /// The longest time between two arrivals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_max_ns: Option<u64>,
+    /// Times from one arrival to the next, whatever their numbers: one over frames that were lost is one long time, and a copy of a frame is
+    /// an arrival, too. Where that was asked for; kept for the first streams only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inter_arrival_ns: Option<Distribution>,
 }
 
 impl Stream {
@@ -92,7 +96,7 @@ impl Stream {
         };
         sum.latency_max_ns = sum.latency_max_ns.max(part.latency_max_ns);
         sum.jitter_ns = [sum.jitter_ns, part.jitter_ns].into_iter().flatten().max_by(f64::total_cmp);
-        (sum.gap_mean_ns, sum.gap_max_ns) = (None, None);
+        (sum.gap_mean_ns, sum.gap_max_ns, sum.inter_arrival_ns) = (None, None, None);
         sum.rx_frames = sum.rx_frames.saturating_add(part.rx_frames);
         sum.rx_bytes = sum.rx_bytes.saturating_add(part.rx_bytes);
         sum.lost_frames = sum.lost_frames.saturating_add(part.lost_frames);

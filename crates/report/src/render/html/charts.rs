@@ -268,6 +268,13 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
     histogram("Latency".to_owned(), report.result.latency_ns.as_ref()?, what, "frame")
 }
 
+/// How many frames of the only stream came how long after the one before.
+pub(super) fn apart(report: &Report) -> Option<Chart> {
+    let [only] = &report.streams[..] else { return None };
+    let heading = "Times between the stream's arrivals".to_owned();
+    histogram(heading, only.inter_arrival_ns.as_ref()?, "between arrivals", "time")
+}
+
 /// How many took how long. `what` stands at the axis, `noun` is one that was measured.
 pub(super) fn histogram(heading: String, d: &Distribution, what: &str, noun: &str) -> Option<Chart> {
     if d.histogram.is_empty() {

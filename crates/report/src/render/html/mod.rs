@@ -299,7 +299,13 @@ fn plots(report: &Report) -> String {
         None if of_others => {}
         None => out += &absent(no_latency),
     }
-    let more = [nines::run(report), charts::pacing(report), charts::sizes(report)];
+    let more = [
+        nines::run(report),
+        charts::apart(report),
+        nines::apart(report),
+        charts::pacing(report),
+        charts::sizes(report),
+    ];
     out.extend(more.into_iter().flatten().map(|chart| chart.html()));
     out
 }

@@ -43,6 +43,21 @@ pub(super) fn run(report: &Report) -> Option<Chart> {
     chart(format!("{what} by percentile"), "frames", &lines, note)
 }
 
+/// How far apart the frames of each stream came, where that was asked for.
+pub(super) fn apart(report: &Report) -> Option<Chart> {
+    let streams = report.streams.iter().filter_map(|s| {
+        let d = s.inter_arrival_ns.as_ref().filter(|d| d.count > 0)?;
+        let name = s.name.clone().unwrap_or_else(|| format!("stream {}", s.stream));
+        Some((Line::of(name, d), d.count))
+    });
+    let (lines, counts): (Vec<Line>, Vec<u64>) = streams.take(MOST_LINES).unzip();
+    let note = format!(
+        "The share of times from one arrival of a stream to its next that were no longer, of {}.",
+        units::counted(counts.iter().sum(), "time")
+    );
+    chart("Times between a stream's arrivals by percentile".to_owned(), "times", &lines, note)
+}
+
 /// Of several runs, each with its name.
 pub(super) fn beside(of: &[(&str, &Distribution)]) -> Option<Chart> {
     let known = of.iter().filter(|(_, d)| d.count > 0);

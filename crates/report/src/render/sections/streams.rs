@@ -1,6 +1,7 @@
 //! Streams of signed frames, a row each.
 
-use super::Section;
+use super::{Line, Section};
+use crate::data::distribution::Distribution;
 use crate::data::model::Report;
 use crate::data::sections::streams::{Stream, label};
 use crate::data::units;
@@ -15,7 +16,9 @@ const MOST: usize = 256;
 /// A row for each. `all`: the terminal shows what never happened, too.
 fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
     const LESS: &[Less<'_>] = &[
+        Less::Without(&["apart p50"]),
         Less::Without(&["p50"]),
+        Less::Without(&["apart p99"]),
         Less::Without(&["max"]),
         // Of those that were sent the lost ones are said.
         Less::Without(&["received"]),
@@ -27,7 +30,7 @@ fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
         let column = count(header, frames);
         if all || happened { column } else { only_on_page(column) }
     };
-    let columns: [Column<&'s Stream>; 10] = [
+    let columns: [Column<&'s Stream>; 12] = [
         text("stream", |s| Some(label(s))),
         count("sent", |s| s.tx_frames),
         count("received", |s| Some(s.rx_frames)),
@@ -38,6 +41,8 @@ fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
         time("p50", |s| s.latency_ns.as_ref().map(|d| d.p50)),
         time("p99", |s| s.latency_ns.as_ref().map(|d| d.p99)),
         time("max", |s| s.latency_ns.as_ref().map(|d| d.max)),
+        time("apart p50", |s| s.inter_arrival_ns.as_ref().map(|d| d.p50)),
+        time("apart p99", |s| s.inter_arrival_ns.as_ref().map(|d| d.p99)),
     ];
     Tabular::new(columns, LESS)
 }
@@ -45,6 +50,22 @@ fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
 pub(super) struct Streams;
 
 impl Section for Streams {
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        // Of several the table tells it.
+        let [Stream { inter_arrival_ns: Some(d), .. }] = &report.streams[..] else { return Vec::new() };
+        let mut facts = vec![format!("mean {}", units::time(d.mean as u64))];
+        facts.extend(d.in_words());
+        facts.push(format!("of {}", units::counted(d.count, "time")));
+        vec![Line::facts("apart", facts)]
+    }
+
+    fn times<'r>(&self, report: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
+        match &report.streams[..] {
+            [Stream { inter_arrival_ns: Some(d), .. }] => vec![("between the stream's arrivals", d)],
+            _ => Vec::new(),
+        }
+    }
+
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
         let limit = if options.verbose { usize::MAX } else { options.streams };
         // One stream is the whole run.
