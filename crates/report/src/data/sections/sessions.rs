@@ -48,10 +48,11 @@ pub struct Sessions {
     /// Requests, without those that were sent again.
     #[serde(default)]
     pub requests: u64,
-    /// Whole answers: the sum of the next six.
+    /// Whole answers: the sum of the next seven. An answer is whole when as many bytes came as its head announces, and, where the server is to
+    /// close, it has closed; of `answers_to_the_close` the close alone tells.
     #[serde(default)]
     pub answers: u64,
-    /// Whole answers with a status of 100 to 199.
+    /// Whole answers with a status of 100 to 199 after which no other answer came, or whose end was not found.
     #[serde(default)]
     pub status_1xx: u64,
     /// Whole answers with a status of 200 to 299.
@@ -69,9 +70,19 @@ pub struct Sessions {
     /// Whole answers that do not begin with a status of HTTP/1.1.
     #[serde(default)]
     pub not_http: u64,
+    /// Whole answers whose status was not read: their first segment ends within it. Whether they are errors is not known.
+    #[serde(default)]
+    pub status_unread: u64,
+    /// Answers with a status of 100 to 199 that announced another one. They are no answers of their own, and not in `answers`.
+    #[serde(default)]
+    pub interim_answers: u64,
     /// Answers whose length their first segment does not say, where the client needs it: it waits for the server to close.
     #[serde(default)]
     pub unframed_answers: u64,
+    /// Whole answers whose length their first segment does not say, and which the close of the server ended: one that was cut short looks the
+    /// same.
+    #[serde(default)]
+    pub answers_to_the_close: u64,
     /// Of connections that were held open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldSessions>,
