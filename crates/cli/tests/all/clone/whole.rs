@@ -2,7 +2,7 @@
 
 use super::ends::{count, serve};
 use super::{Three, cloned, ended};
-use crate::common::{eventually, reasons};
+use crate::common::{eventually, folder, inside, path, reasons, start};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -110,4 +110,58 @@ fn an_answer_that_the_target_cuts_short_is_none_like_the_servers() {
             assert_eq!(a["differences"][0]["kind"], "cut_short", "{a}");
         }
     }
+}
+
+#[test]
+fn every_request_is_counted_also_where_the_target_refuses_or_has_closed() {
+    let three = Three::new();
+    let served = Arc::new(AtomicU64::new(0));
+    let counted = served.clone();
+    // Production answers every request; the target the first one of a connection, and closes.
+    for (namespace, requests) in [(&three.online, usize::MAX), (&three.target, 1)] {
+        let counted = counted.clone();
+        let online = requests > 1;
+        serve(namespace, "[::]:80", move |mut socket| {
+            let mut buffer = [0; 1000];
+            for _ in 0..requests {
+                let Ok(count @ 1..) = socket.read(&mut buffer) else { return };
+                assert!(buffer[..count].ends_with(b"\r\n\r\n"), "a request in one segment");
+                counted.fetch_add(u64::from(online), Relaxed);
+                let _ = socket.write_all(WHOLE.as_bytes());
+            }
+        });
+    }
+    let ask = |requests: usize| {
+        let connect = || TcpStream::connect("10.77.1.1:80").expect("a connection");
+        let mut socket = three.clients.run_in(connect).expect("a namespace");
+        for _ in 0..requests {
+            socket.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").expect("a socket");
+            let mut heard = Vec::new();
+            while heard.len() < WHOLE.len() {
+                let mut buffer = [0; 1000];
+                let count = socket.read(&mut buffer).expect("an answer");
+                assert!(count > 0, "production closed");
+                heard.extend_from_slice(&buffer[..count]);
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    };
+    let clone = three.clone("");
+    ask(10);
+    // From now on the target refuses.
+    let rules = "table inet t {\n chain i {\n  type filter hook input priority 0;\n  tcp dport 80 ct state new counter reject with tcp reset\n }\n}\n";
+    let dir = folder();
+    std::fs::write(path(&dir, "rules"), rules).expect("a file");
+    start(inside(&three.target, &format!("nft -f {}", path(&dir, "rules")))).wait().ok();
+    (0..5).for_each(|_| ask(2));
+    std::thread::sleep(Duration::from_millis(500));
+    clone.signal("INT");
+    let report = clone.wait().with(1).json();
+    let c = cloned(&report);
+    let a = &c["answers"];
+    assert_eq!((served.load(Relaxed), count(&a["requests"])), (20, 20), "{a}");
+    assert_eq!((count(&a["same"]), count(&c["connections"]["refused"])), (1, 5), "{c}");
+    // The second one may have been written before the target's end was seen.
+    assert!((18..=19).contains(&count(&a["unsaid"])) && c["contradictions"].is_null(), "{c}");
+    assert_eq!(count(&a["unsaid"]) + count(&a["target_unanswered"]), 19, "{a}");
 }
