@@ -253,13 +253,13 @@ mod tests {
         }
 
         /// Packets that are lost there (1) or on the way back (2), or arrive twice there, of which one answer or the other is lost (3, 4), or
-        /// have another session's after them (5), and the next one after such is answered: what is told is true, or nothing is. Where the next
-        /// one is lost there it looks in every respect like one whose answer was lost.
+        /// have another session's after them (5), and are not beside one that is lost there: what is told is true, or nothing is. One that is
+        /// lost there beside them looks in every respect like one whose answer was lost.
         #[test]
         fn who_counts_more_than_comes_is_found_out(ways in prop::collection::vec(0..6_u8, 1..60)) {
             let mut ways = ways;
             for at in 1..ways.len() {
-                if ways[at - 1] > 2 {
+                if ways[at - 1] > 2 || (ways[at - 1], ways[at]) == (1, 4) {
                     ways[at] = 0;
                 }
             }

@@ -40,7 +40,8 @@ pub(super) fn fill(
     (counts, ran, open): (&Counts, &Ran, u64),
     [handshake, answer]: &[Histogram; 2],
 ) {
-    let span = ran.duration_ns;
+    // Of a schedule whose last connection is over before the next would have been due, the time of the schedule.
+    let span = ran.duration_ns.max(ran.opening_ns);
     report.result.tx = Some(Tx {
         totals: Totals::over(counts.tx_frames, counts.tx_bytes, span),
         engine: "xdp".to_owned(),
@@ -105,7 +106,7 @@ pub(super) fn fill(
         opening_ns: ran.opening_ns,
         opened_per_second: per_second(counts.opened, ran.opening_ns),
         duration_ns: ran.duration_ns,
-        finished_per_second: per_second(counts.finished, ran.duration_ns),
+        finished_per_second: per_second(counts.finished, span),
         late: ran.late,
         tuples_in_use: ran.busy,
         cpu_ns: ran.cpu_ns,

@@ -120,13 +120,13 @@ pub struct Sessions {
     /// New connections a second that were asked for. Left out where none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intended_per_second: Option<f64>,
-    /// Time in which connections were opened.
+    /// Time in which connections were opened; by a rate no less than it has for as many.
     pub opening_ns: u64,
     /// New connections a second in that time.
     pub opened_per_second: f64,
     /// Time until all were over.
     pub duration_ns: u64,
-    /// Connections that were finished, a second of that time.
+    /// Connections that were finished, a second of that time, or of `opening_ns` where that is longer.
     pub finished_per_second: f64,
     /// Connections that were opened more than a millisecond after they were due.
     pub late: u64,
