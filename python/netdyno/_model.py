@@ -590,7 +590,11 @@ class ClonedAnswers(Record):
     compared: int
     """Requests that both answered."""
     cut: int | None
-    """An answer had not ended when copying did, or when its client went away: it is not compared."""
+    """An answer had not ended when copying did, or when its client or, in the midst of it, its server went away: it is not
+    compared."""
+    cut_short: int
+    """Answers of the target whose bodies are equal to the server's, and less than their heads announce: the target closed or
+    reset the connection before they were whole."""
     delay_ns: Distribution | None
     """Time from the capture of a request to when it was sent to the target."""
     differences: Rows[ClonedDifference]
@@ -600,7 +604,7 @@ class ClonedAnswers(Record):
     in_part: int | None
     """Answers of those compared whose body at the server was captured in part: what was captured is compared, and its size."""
     lines_differ: int
-    """They begin differently: the first of these four that holds is counted."""
+    """They begin differently: the first of these five that holds is counted."""
     online_first_byte_ns: Distribution | None
     """Time from the last byte of a request to the first byte of the answer, at the server."""
     online_last_byte_ns: Distribution | None
@@ -636,6 +640,7 @@ class ClonedAnswers(Record):
         "bodies_differ": ("", 0),
         "compared": ("", None),
         "cut": ("", None),
+        "cut_short": ("", 0),
         "delay_ns": ("Distribution", None),
         "differences": ("*ClonedDifference", ()),
         "fields_differ": ("", 0),
@@ -741,7 +746,7 @@ class ClonedDifference(Record):
     first: ClonedPlace | None
     """Where the bodies of the first such pair of answers begin to differ, if that is within what is kept of them."""
     kind: str
-    """`first_line`, `size` (of bodies), `body` or `field` (of heads)."""
+    """`first_line`, `size` (of bodies), `body`, `cut_short` or `field` (of heads)."""
     noise: int | None
     """How often the second target's answers differ from the server's in the same respect (first lines, sizes, bodies, or the
     same field) where the server's began like this."""
@@ -3549,6 +3554,9 @@ class SessionTrial(Record):
     """New connections a second that were to be opened; left out where it went as fast as possible."""
     late: int | None
     """Connections that were opened more than a millisecond after they were due."""
+    machine_waited_ns: int | None
+    """Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor meanwhile:
+    connections due then may have come to the device in a burst."""
     number: int
     """Number of the trial, from 1."""
     opened: int
@@ -3576,6 +3584,7 @@ class SessionTrial(Record):
         "intended_connections": ("", None),
         "intended_per_second": ("", None),
         "late": ("", None),
+        "machine_waited_ns": ("", None),
         "number": ("", None),
         "opened": ("", None),
         "opened_per_second": ("", None),
@@ -3598,7 +3607,11 @@ class Sessions(Record):
     answer_ns: Distribution | None
     """From the first sending of the request to the end of its answer."""
     answers: int
-    """Whole answers: the sum of the next six."""
+    """Whole answers: the sum of the next seven. An answer is whole when as many bytes came as its head announces, and, where
+    the server is to close, it has closed; of `answers_to_the_close` the close alone tells."""
+    answers_to_the_close: int
+    """Whole answers whose length their first segment does not say, and which the close of the server ended: one that was cut
+    short looks the same."""
     arp_replies: int
     """ARP requests for addresses of clients that were answered."""
     client_addresses: int
@@ -3621,7 +3634,7 @@ class Sessions(Record):
     """Connections that went to their end: each request had a whole answer, whatever its status, and either side closed and had
     that acknowledged; or the client ended it by a RST, where that was asked for."""
     finished_per_second: float
-    """Connections that were finished, a second of that time."""
+    """Connections that were finished, a second of that time, or of `opening_ns` where that is longer."""
     first_client: str
     """The first address of the clients, and how many there are."""
     handshake_ns: Distribution | None
@@ -3630,6 +3643,8 @@ class Sessions(Record):
     """Of connections that were held open."""
     intended_per_second: float | None
     """New connections a second that were asked for. Left out where none were."""
+    interim_answers: int
+    """Answers with a status of 100 to 199 that announced another one. They are no answers of their own, and not in `answers`."""
     late: int
     """Connections that were opened more than a millisecond after they were due."""
     malformed: int
@@ -3643,7 +3658,7 @@ class Sessions(Record):
     opened_per_second: float
     """New connections a second in that time."""
     opening_ns: int
-    """Time in which connections were opened."""
+    """Time in which connections were opened; by a rate no less than it has for as many."""
     out_of_order: int
     """Segments of the server that came before their turn."""
     refused: int
@@ -3667,7 +3682,7 @@ class Sessions(Record):
     server: str
     """Address and port of the server."""
     status_1xx: int
-    """Whole answers with a status of 100 to 199."""
+    """Whole answers with a status of 100 to 199 after which no other answer came, or whose end was not found."""
     status_2xx: int
     """Whole answers with a status of 200 to 299."""
     status_3xx: int
@@ -3676,6 +3691,8 @@ class Sessions(Record):
     """Whole answers with a status of 400 to 499."""
     status_5xx: int
     """Whole answers with a status of 500 to 599."""
+    status_unread: int
+    """Whole answers whose status was not read: their first segment ends within it. Whether they are errors is not known."""
     timed_out: int
     """Connections that were not over in time."""
     tuples: int
@@ -3698,6 +3715,7 @@ class Sessions(Record):
         "answer_bytes": ("", None),
         "answer_ns": ("Distribution", None),
         "answers": ("", 0),
+        "answers_to_the_close": ("", 0),
         "arp_replies": ("", None),
         "client_addresses": ("", None),
         "closed_early": ("", 0),
@@ -3713,6 +3731,7 @@ class Sessions(Record):
         "handshake_ns": ("Distribution", None),
         "held": ("HeldSessions", None),
         "intended_per_second": ("", None),
+        "interim_answers": ("", 0),
         "late": ("", None),
         "malformed": ("", None),
         "not_http": ("", 0),
@@ -3736,6 +3755,7 @@ class Sessions(Record):
         "status_3xx": ("", 0),
         "status_4xx": ("", 0),
         "status_5xx": ("", 0),
+        "status_unread": ("", 0),
         "timed_out": ("", None),
         "tuples": ("", None),
         "tuples_in_use": ("", None),

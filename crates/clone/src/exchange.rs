@@ -83,6 +83,8 @@ pub enum Difference {
     Size(Line, u64, u64),
     /// In their bodies alone, of answers that begin like this.
     Body(Line),
+    /// The target's ended before all came that its head announces, of answers that are alike as far as it goes and begin like this.
+    CutShort(Line),
     /// In a field of the head of this name, of answers that begin like this.
     Field(Line, Line),
 }
@@ -135,6 +137,8 @@ pub struct Comparison {
     pub sizes_differ: u64,
     /// Their bodies alone.
     pub bodies_differ: u64,
+    /// Their bodies are alike, and the target ended before all came that its head announces.
+    pub cut_short: u64,
     /// Their bodies are alike, and fields of their heads differ.
     pub fields_differ: u64,
     /// Among those compared: of the server's body not all was captured, and what was is compared.
@@ -194,6 +198,7 @@ impl Comparison {
         self.lines_differ
             + self.sizes_differ
             + self.bodies_differ
+            + self.cut_short
             + self.fields_differ
             + self.target_unanswered
     }
@@ -225,7 +230,7 @@ impl Comparison {
             _ if framed && !online.ended => self.cut += 1,
             _ if framed && !target.ended && end != End::Over => self.cut += 1,
             _ => {
-                let difference = differs(online, target, &self.ignored);
+                let difference = differs(online, target, framed, &self.ignored);
                 // One goes on where the other stands.
                 let open = !framed && matches!(end, End::Cut(_));
                 let least = online.size.min(target.size);
@@ -259,6 +264,7 @@ impl Comparison {
             Difference::Line(..) => self.lines_differ += 1,
             Difference::Size(..) => self.sizes_differ += 1,
             Difference::Body(_) => self.bodies_differ += 1,
+            Difference::CutShort(_) => self.cut_short += 1,
             Difference::Field(..) => self.fields_differ += 1,
         }
         self.count(difference, &Kind { count: 1, example: *ask, first });
@@ -300,6 +306,7 @@ impl Comparison {
         self.lines_differ += other.lines_differ;
         self.sizes_differ += other.sizes_differ;
         self.bodies_differ += other.bodies_differ;
+        self.cut_short += other.cut_short;
         self.fields_differ += other.fields_differ;
         self.in_part += other.in_part;
         self.online_unanswered += other.online_unanswered;
@@ -336,10 +343,11 @@ impl Comparison {
     }
 }
 
-/// In what two answers differ, the gravest first, and where.
+/// In what two answers differ, the gravest first, and where. `framed`: of each it is known whether it ended.
 fn differs(
     online: &Answer,
     target: &Answer,
+    framed: bool,
     ignored: &Ignored,
 ) -> Option<(Difference, Option<FirstDifference>)> {
     let (a, b) = (&online.digest, &target.digest);
@@ -353,6 +361,10 @@ fn differs(
     }
     if !a.has_body_of(b) {
         return Some((Difference::Body(line), Some(a.first_byte(b))));
+    }
+    // The lengths that heads announce are not compared, because an answer can be framed in several ways.
+    if framed && online.ended && !target.ended {
+        return Some((Difference::CutShort(line), None));
     }
     if !a.has_fields_of(b) {
         let first = a.first_field(b, ignored);
@@ -427,6 +439,7 @@ mod tests {
         for (online, target, end, framed, wanted) in [
             (partly(8, true), partly(5, false), End::Cut(99), true, (0, 0, 1, 0)),
             (partly(8, true), partly(5, false), End::Over, true, (1, 0, 0, 0)),
+            (partly(8, true), partly(8, false), End::Over, true, (1, 0, 0, 0)),
             (partly(5, false), partly(8, true), End::Over, true, (0, 0, 1, 0)),
             (partly(8, true), none(), End::Cut(99), true, (0, 0, 1, 0)),
             (partly(8, true), none(), End::Cut(1_000_000_020), true, (0, 0, 0, 1)),

@@ -545,6 +545,12 @@ impl Replica {
         }
     }
 
+    /// The client asks something that is never said.
+    pub fn asked_in_vain(&self, comparison: &mut Comparison) {
+        comparison.requests += u64::from(self.compares);
+        comparison.unsaid += u64::from(self.compares);
+    }
+
     fn exchange(&mut self, number: u32) -> Option<&mut Exchange> {
         let at = number.checked_sub(self.base)? as usize;
         self.exchanges.as_mut()?.get_mut(at)

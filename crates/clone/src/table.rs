@@ -1013,8 +1013,9 @@ impl Table {
                 emit(id, Event::ServerFinished);
             }
             session.server_finished = true;
-            // An answer without a length ends here.
-            if session.answering && session.protocol == Protocol::Http {
+            // An answer without a length ends here; any other one was never whole.
+            let ends = session.answers.ends_with_connection();
+            if session.answering && session.protocol == Protocol::Http && ends {
                 session.answering = false;
                 let number = session.answered;
                 session.answered += 1;

@@ -544,6 +544,7 @@ struct scan {
 	__u32 end;       /* behind the head, once that is known */
 	__u32 digits;    /* they follow */
 	__u32 known;     /* there is a Content-Length */
+	__u32 coded;     /* there is a Transfer-Encoding, which goes before it */
 };
 
 /* The next byte; other than 0: it was the last. */
@@ -578,12 +579,16 @@ static long scan_head(__u32 i, void *context)
 		scan->known = 0;
 		scan->number = 0;
 	}
+	/* "ansfer-encoding:". */
+	if ((scan->near | caps) == 0x6e636f64696e673aULL && (scan->far | caps) == 0x616e736665722d65ULL)
+		scan->coded = 1;
 	return 0;
 }
 
 /*
  * How long the answer is whose beginning stands `at` there in the frame, head and all: by RFC 9112, section 6.3, what a Content-Length
- * says, and nothing after the head of a 1xx, 204 or 304. TO_THE_END where its head is not whole within this segment, or says neither.
+ * says, and nothing after the head of a 1xx, 204 or 304. TO_THE_END where its head is not whole within this segment, or says neither, or
+ * has a Transfer-Encoding.
  * By bpf_loop() (Linux 5.17), whose body the verifier looks at once.
  */
 __noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 bodiless)
@@ -604,26 +609,60 @@ __noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 
 		return TO_THE_END;
 	if (bodiless)
 		return scan.end;
-	return scan.known ? scan.end + scan.number : TO_THE_END;
+	return scan.known && !scan.coded ? scan.end + scan.number : TO_THE_END;
 }
 
-/* Reads the head of an answer: its class, and how long it is. */
-static __always_inline __u32 begins(struct work *work, const struct arrived *in)
+/* No more answers of 1xx than this are looked for before the one that they announce. */
+#define INTERIM_MOST 2
+
+/* The status of the answer that begins `at` there in the frame; 0: it is none of HTTP/1.1, or the frame ends within it. */
+static __always_inline __u32 status_at(struct work *work, __u32 at, __u32 payload)
 {
 	__u8 line[12] = {};
-	__u32 status, length;
+	__u32 status;
 
-	work->clear |= WORD_CLASS;
-	if (in->payload < sizeof(line) || bpf_xdp_load_bytes(work->ctx, in->at, line, sizeof(line)))
-		return TO_THE_END;
+	if (payload < sizeof(line) || bpf_xdp_load_bytes(work->ctx, at, line, sizeof(line)))
+		return 0;
 	status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + line[11] - '0';
 	if (line[0] == 'H' && line[1] == 'T' && line[2] == 'T' && line[3] == 'P' && line[4] == '/' && line[8] == ' ' && status >= 100 && status < 600)
-		work->set |= (__u64)(line[9] - '0') << WORD_CLASS_SHIFT;
-	if (closes == CLOSE_SERVER)
+		return status;
+	return 0;
+}
+
+/* Of an answer of which there is nothing yet but what announces it. */
+#define ONLY_INTERIM 0xfffffffe
+
+/*
+ * Reads the head of an answer: its class, and how long it is, with those of 1xx before it, which are counted and are no answers
+ * (RFC 9110, section 15.2; but for 101, after which no HTTP is spoken).
+ */
+static __always_inline __u32 begins(struct work *work, const struct arrived *in)
+{
+	__u32 status, length, before = 0, class;
+
+	work->clear |= WORD_CLASS;
+	for (int i = 0; i <= INTERIM_MOST; i++) {
+		status = status_at(work, in->at + before, in->payload - before);
+		length = answer_length(work->ctx, in->at + before, in->payload - before, status < 200 || status == 204 || status == 304);
+		if (status < 100 || status >= 200 || status == 101 || length == TO_THE_END)
+			break;
+		work->counts->interim++;
+		before += length;
+		if (before >= in->payload)
+			return ONLY_INTERIM;
+	}
+	class = status / 100;
+	if (!status && in->payload - before < 12)
+		class = STATUS_UNREAD;
+	work->set |= (__u64)class << WORD_CLASS_SHIFT;
+	/* What is no HTTP has no length either. */
+	if (!status)
+		length = TO_THE_END;
+	if (length == TO_THE_END) {
+		work->counts->unframed += closes != CLOSE_SERVER;
 		return TO_THE_END;
-	length = answer_length(work->ctx, in->at, in->payload, status < 200 || status == 204 || status == 304);
-	work->counts->unframed += length == TO_THE_END;
-	return length;
+	}
+	return before + length;
 }
 
 /* What follows an answer that is whole, where the server has not closed. */
@@ -676,17 +715,29 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 {
 	struct session_slot *slot = work->slot;
 	bool fin = in->flags & TCP_FIN, whole, waits = state >= SESSION_REQUESTED && state <= SESSION_RECEIVING;
+	bool waits_on = false;
 	__u32 at = now(), left = slot->left, became, began = slot->began, sent_before = slot->sent;
 	__u64 class;
 
 	if (state != SESSION_RECEIVING)
 		left = in->payload && waits ? begins(work, in) : TO_THE_END;
-	whole = waits && (left == TO_THE_END ? fin && (in->payload || state == SESSION_RECEIVING) : in->payload >= left);
-	if (whole && left != TO_THE_END && in->payload > left)
-		work->counts->unexpected++;
+	if (left == ONLY_INTERIM) {
+		/* The answer is still to begin. */
+		whole = false;
+		waits_on = true;
+		left = TO_THE_END;
+	} else if (left == TO_THE_END) {
+		whole = waits && fin && (in->payload || state == SESSION_RECEIVING);
+	} else {
+		/* Who has the server close waits for that, and knows by it whether all came that was announced. */
+		whole = waits && in->payload >= left && (fin || closes != CLOSE_SERVER);
+		if (waits && in->payload > left)
+			work->counts->unexpected++;
+		left = in->payload >= left ? 0 : left - in->payload;
+	}
 	class = ((work->word & ~work->clear) | work->set) >> WORD_CLASS_SHIFT & 7;
 	slot->deadline = at + retransmit_after;
-	slot->left = left == TO_THE_END ? left : left - in->payload;
+	slot->left = left;
 	slot->next += in->payload + fin;
 	answer->acknowledged = slot->next;
 	answer->flags = TCP_ACK;
@@ -703,7 +754,7 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 	} else {
 		/* Nothing was asked of one that is held. */
 		work->counts->unexpected += !waits;
-		became = waits ? SESSION_RECEIVING : SESSION_HELD;
+		became = waits_on ? SESSION_WAITING : waits ? SESSION_RECEIVING : SESSION_HELD;
 	}
 	if (!becomes(work, became)) {
 		/* It was ended at this moment. */
@@ -715,6 +766,9 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 		record(1, at - began);
 		if (class < 6)
 			work->counts->classes[class]++;
+		else
+			work->counts->unread++;
+		work->counts->to_the_close += left == TO_THE_END;
 		work->counts->used_again_answered += (work->word & WORD_USED_AGAIN) != 0;
 	}
 	if (became == SESSION_REQUESTED) {

@@ -109,7 +109,8 @@ pub enum Course {
 /// What a run came to beside the counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ran {
-    /// When it began, by CLOCK_MONOTONIC, and how long connections were opened.
+    /// When it began, by CLOCK_MONOTONIC, and how long connections were opened; by a schedule, until the one after the last would have been
+    /// due, because ten connections of 10 a second are a second's, and the last of them is opened after 0.9 s.
     pub started_ns: u64,
     /// See `started_ns`.
     pub opening_ns: u64,
@@ -277,6 +278,8 @@ struct Sender<'a> {
     load: Load,
     course: Course,
     ran: Ran,
+    /// Connections that earlier runs opened.
+    before: u64,
     next_sweep_ns: u64,
     /// Where the next sweep goes on, if there was more than can be listed.
     sweep_from: usize,
@@ -311,6 +314,7 @@ impl<'a> Sender<'a> {
             load,
             course: Course::Opening,
             ran: Ran::default(),
+            before: 0,
             next_sweep_ns: 0,
             sweep_from: 0,
             stopped_ns: None,
@@ -378,7 +382,8 @@ impl<'a> Sender<'a> {
         self.put(control::GAP_PARTS, parts);
         self.put(control::DUE_NS, self.ran.started_ns);
         // Counted from the first run on.
-        self.put(control::LIMIT, self.word(control::OPENED).saturating_add(self.limit()));
+        self.before = self.word(control::OPENED);
+        self.put(control::LIMIT, self.before.saturating_add(self.limit()));
     }
 
     /// Connections that are opened at most: by count, and of a schedule those that are due within the time.
@@ -400,7 +405,7 @@ impl<'a> Sender<'a> {
             if stop || over || all {
                 self.put(control::LIMIT, 0);
                 self.course = if self.holds() { Course::Settling } else { Course::Draining };
-                self.ran.opening_ns = since;
+                self.ran.opening_ns = since.max(self.scheduled_ns());
             }
         }
         if self.holds() {
@@ -416,6 +421,13 @@ impl<'a> Sender<'a> {
             self.course = Course::Abandoning;
             self.next_sweep_ns = now;
         }
+    }
+
+    /// The time that the schedule has for the connections that were opened.
+    fn scheduled_ns(&self) -> u64 {
+        let opened = u128::from(self.word(control::OPENED).saturating_sub(self.before));
+        let rate = self.load.rate.filter(|rate| *rate > 0);
+        rate.map_or(0, |rate| u64::try_from(opened * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX))
     }
 
     fn holds(&self) -> bool {

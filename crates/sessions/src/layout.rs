@@ -73,8 +73,14 @@ counted! {
         status_4xx,
         /// See `status_1xx`.
         status_5xx,
-        /// Answers of which the first segment does not tell how long they are.
+        /// Whole answers whose first segment ends before their status does.
+        unread,
+        /// Answers of 1xx that announced another one.
+        interim,
+        /// Answers of which the first segment does not tell how long they are, where the client needs it.
         unframed,
+        /// Whole answers of which nothing but the close tells that they are.
+        to_the_close,
         /// Sent again, by what.
         retransmitted_syns,
         /// See `retransmitted_syns`.
@@ -136,6 +142,12 @@ impl Counts {
             + self.status_3xx
             + self.status_4xx
             + self.status_5xx
+            + self.unread
+    }
+
+    /// Whole answers that are no success, or of which nobody knows.
+    pub fn errors(&self) -> u64 {
+        self.status_1xx + self.status_4xx + self.status_5xx + self.not_http + self.unread
     }
 
     /// Those that did not finish.

@@ -14,6 +14,9 @@ pub enum NoDirection {
     NoCount,
     /// Packets arrived twice at the reflector: a number that is missing may be of an answer to a duplicate.
     Duplicates,
+    /// Its numbers went on by more than the packets that can have reached it meanwhile: some came twice or in another order, or it counts other
+    /// sessions too. A number that is missing may be of one of those.
+    Jumps,
 }
 
 /// Where packets were lost.
@@ -58,12 +61,22 @@ pub struct Numbers {
     differ: bool,
     contradict: bool,
     duplicates: u64,
+    /// Numbers of the reflector's grew faster than the sender's.
+    jumps: bool,
 }
 
 impl Numbers {
     /// The first answer to packet `number`, of `sent` packets so far, has the reflector's number `own`.
     pub fn first(&mut self, number: u32, own: u32, sent: u64) {
         self.answered += 1;
+        let later = self.last.is_none_or(|last| number > last);
+        let grown = |now: u32, before: Option<u32>| {
+            u64::from(now) + 1 - before.map_or(0, |before| u64::from(before) + 1)
+        };
+        // Of a later packet: as many as were sent since may have been counted since, and no more.
+        if later && self.most.is_none_or(|most| own > most) {
+            self.jumps |= grown(own, self.most) > grown(number, self.last);
+        }
         self.last = self.last.max(Some(number));
         self.differ |= own != number;
         // What it sent is what it received, from 0: never more than was sent to it. That also bounds the set.
@@ -134,6 +147,9 @@ impl Numbers {
         if forward + back != lost {
             return Err(NoDirection::NoCount);
         }
+        if self.jumps {
+            return Err(NoDirection::Jumps);
+        }
         Ok(Directions { forward, back, unknown: sent.saturating_sub(span) })
     }
 }
@@ -195,6 +211,10 @@ mod tests {
         let mut shared = Numbers::default();
         [(0, 0), (2, 1), (3, 3), (4, 5)].into_iter().for_each(|(n, own)| shared.first(n, own, 6));
         assert_eq!(shared.directions(6), Err(NoDirection::NoCount));
+        // With another session's packet in between: the sums agree by chance.
+        let mut shared = Numbers::default();
+        [(0, 0), (2, 1), (3, 3)].into_iter().for_each(|(n, own)| shared.first(n, own, 4));
+        assert_eq!(shared.directions(4), Err(NoDirection::Jumps));
         // Anything.
         let mut huge = Numbers::default();
         huge.first(0, u32::MAX, 1);
@@ -227,6 +247,41 @@ mod tests {
                 let last = lost.iter().rposition(|how| *how == 0).map_or(0, |at| at + 1);
                 let count = |how| lost[..last].iter().filter(|h| **h == how).count() as u64;
                 prop_assert_eq!(found, Directions { forward: count(1), back: count(2), unknown: (lost.len() - last) as u64 });
+            }
+        }
+
+        /// Packets that are lost there (1) or on the way back (2), or arrive twice there, of which one answer or the other is lost (3, 4), or
+        /// have another session's after them (5), and are not beside one that is lost there: what is told is true, or nothing is. One that is
+        /// lost there beside them looks in every respect like one whose answer was lost.
+        #[test]
+        fn who_counts_more_than_comes_is_found_out(ways in prop::collection::vec(0..6_u8, 1..60)) {
+            let mut ways = ways;
+            for at in 1..ways.len() {
+                if ways[at - 1] > 2 || (ways[at - 1], ways[at]) == (1, 4) {
+                    ways[at] = 0;
+                }
+            }
+            let mut arrive: Vec<(u32, bool)> = Vec::new();
+            for (number, way) in (0_u32..).zip(&ways) {
+                match way {
+                    1 => {}
+                    3 => arrive.extend([(number, false), (number, true)]),
+                    4 => arrive.extend([(number, true), (number, false)]),
+                    5 => arrive.extend([(number, false), (u32::MAX, true)]),
+                    _ => arrive.push((number, *way == 2)),
+                }
+            }
+            let sent = ways.len() as u64;
+            let mut numbers = Numbers::default();
+            for (own, (number, lost)) in (0_u32..).zip(&arrive) {
+                if !lost {
+                    numbers.first(*number, own, sent);
+                }
+            }
+            if let Ok(found) = numbers.directions(sent) {
+                let last = ways.iter().rposition(|way| !matches!(way, 1 | 2)).map_or(0, |at| at + 1);
+                let count = |how| ways[..last].iter().filter(|way| **way == how).count() as u64;
+                prop_assert_eq!(found, Directions { forward: count(1), back: count(2), unknown: sent - last as u64 });
             }
         }
 

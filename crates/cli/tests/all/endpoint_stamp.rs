@@ -114,6 +114,20 @@ fn losses_at_a_stateless_reflector_have_no_direction() {
     drop(reflector);
 }
 
+/// As many packets came twice as were lost, and the sums of both directions agree by chance: that nothing was lost on the way there is not so.
+#[test]
+fn losses_have_no_direction_where_the_reflector_counted_more_than_was_sent_to_it() {
+    let (net, host) = hosts();
+    let _reflector = reflector(&net, &host, "gaps");
+    let report = net.run(format!("netdyno endpoint stamp {host} {FAST}")).ok().json();
+    let s = stamp(&report);
+    assert_eq!([&s["sent"], &s["answered"], &s["lost"]].map(number), [100, 90, 10], "{s}");
+    for member in ["forward_lost", "return_lost", "unknown_direction_lost"] {
+        assert!(s[member].is_null(), "{member}: {s}");
+    }
+    assert!(s["no_direction"].as_str().is_some_and(|why| why.contains("more packets than were sent")), "{s}");
+}
+
 #[test]
 fn what_a_reflector_says_of_its_times_is_taken_out_of_the_round_trip() {
     let (net, host) = hosts();

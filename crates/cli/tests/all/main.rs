@@ -73,6 +73,7 @@ mod search_forms;
 mod search_sessions;
 mod serve;
 mod sessions;
+mod sessions_answers;
 mod shapes;
 mod sinks;
 mod stamp_reflector;

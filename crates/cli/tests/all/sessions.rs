@@ -71,6 +71,31 @@ fn both_ends_tell_the_same_of_every_connection() {
     assert_eq!(report["command"], "sessions");
 }
 
+/// Ten connections of 10 a second are a second's, though the last of them is opened after 0.9 s.
+#[test]
+fn rates_of_a_schedule_are_none_that_it_does_not_have() {
+    let net = hosts();
+    let server = serving(&net, "");
+    for (words, opened, rate) in [
+        ("--rate 10cps --duration 1s", 10, 10.0),
+        ("--rate 2cps --count 2", 2, 2.0),
+        ("--rate 50cps --count 5", 5, 50.0),
+    ] {
+        let report = net
+            .run(format!("netdyno sessions --on tx0 --to 198.18.0.2:80 --rto 2s {words} --json"))
+            .ok()
+            .json();
+        adds_up(&report);
+        assert_eq!(count(&report, "opened"), opened);
+        for name in ["opened_per_second", "finished_per_second"] {
+            let said = sessions(&report)[name].as_f64().expect("a rate");
+            // Less where the machine was held up.
+            assert!(said > 0.0 && said <= rate * 1.001, "{words}: {name} {said}");
+        }
+    }
+    interrupted(server);
+}
+
 #[test]
 fn clients_and_server_of_addresses_that_nobody_has_are_found_by_arp() {
     let net = Net::with(&::lab::Options { addresses: false, ..Default::default() });

@@ -1,6 +1,8 @@
 """A reflector of STAMP (RFC 8762, RFC 8972) and TWAMP-Light (RFC 5357, appendix I), written from these alone: the judge of netdyno's sender.
 
-usage: stamp_reflector.py ADDRESS PORT [stateless] [twamp] [ptp] [twice] [hostile]
+gaps: of ten packets one never comes, and another one comes twice, of which the second answer is lost.
+
+usage: stamp_reflector.py ADDRESS PORT [stateless] [twamp] [ptp] [twice] [hostile] [gaps]
 
 Its times are made up of the packet's, so that what follows from them is known exactly: received a second after T1, sent 1,000 ns later.
 """
@@ -56,11 +58,15 @@ while True:
     packet, beside, _, peer = reflector.recvmsg(65535, 1024)
     ttl = struct.unpack("=i", beside[0][2])[0]
     number = struct.unpack("!I", packet[:4])[0]
+    if "gaps" in how and number % 10 == 3:
+        continue
     for _ in range(2 if "twice" in how else 1):
         own = counts.get(peer, 0)
         counts[peer] = own + 1
         made = answer(packet, ttl, number if "stateless" in how else own)
         reflector.sendto(made, peer)
+    if "gaps" in how and number % 10 == 5:
+        counts[peer] += 1
     if "hostile" in how:
         reflector.sendto(made, peer)
         reflector.sendto(made + bytes(20000), peer)

@@ -58,9 +58,10 @@ struct session_slot {
 /* Retransmissions since the last progress. */
 #define WORD_TRIES_SHIFT 8
 #define WORD_TRIES (0xff << WORD_TRIES_SHIFT)
-/* The first digit of the status of the answer at hand; 0: it is no HTTP. */
+/* The first digit of the status of the answer at hand; 0: it is no HTTP; STATUS_UNREAD: its first segment is too short to tell. */
 #define WORD_CLASS_SHIFT 16
 #define WORD_CLASS (0x7 << WORD_CLASS_SHIFT)
+#define STATUS_UNREAD 7
 /* All was answered before the peer closed; or only what had been asked. */
 #define WORD_COMPLETE (1 << 19)
 #define WORD_EARLY (1 << 20)
@@ -128,7 +129,10 @@ struct session_counts {
 	__u64 used_again;
 	__u64 used_again_answered;
 	__u64 classes[6]; /* whole answers by the first digit of their status; the first: no HTTP */
+	__u64 unread;	  /* whole answers whose first segment ends within the status */
+	__u64 interim;	  /* answers of 1xx that announced another one (RFC 9110, section 15.2) */
 	__u64 unframed;
+	__u64 to_the_close; /* whole answers of which nothing but the close told that they are */
 	__u64 retransmitted_syns;
 	__u64 retransmitted_requests;
 	__u64 retransmitted_acks;

@@ -269,6 +269,8 @@ pub enum Code {
     ServerLeftOpen,
     /// TCP connections did not finish.
     SessionsFailed,
+    /// Whether answers came whole is not known.
+    AnswersUnknown,
     /// Frames of TCP connections were not sent as they should have been.
     SessionsUnsent,
     // Of flow probes and collectors.

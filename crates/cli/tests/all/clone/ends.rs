@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A count; it is left out where there is nothing to count.
-fn count(value: &Value) -> u64 {
+pub fn count(value: &Value) -> u64 {
     if value.is_null() { 0 } else { number(value) }
 }
 
 /// Serves each connection by a thread of its own, for as long as the test's process lives.
-fn serve(namespace: &Namespace, at: &str, each: impl Fn(TcpStream) + Send + Sync + 'static) {
+pub fn serve(namespace: &Namespace, at: &str, each: impl Fn(TcpStream) + Send + Sync + 'static) {
     let (namespace, at) = (namespace.try_clone().expect("a namespace"), at.to_owned());
     let (ready, listening) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

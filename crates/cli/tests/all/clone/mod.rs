@@ -2,13 +2,14 @@
 //! each server saw.
 
 mod bounds;
-mod ends;
+pub mod ends;
 mod faults;
 pub mod oracle;
 mod peers;
 mod remote;
 mod ring;
 pub mod steered;
+mod whole;
 
 use crate::common::{
     Folder, Ran, Running, eventually, folder, handle, inside, number, path, reasons, run, start,

@@ -194,8 +194,10 @@ impl Copies {
                 Event::Said { bytes, answers, thought_ns, asked } => {
                     self.say(number, (bytes, &mut shared), (answers, thought_ns, asked), now_ns);
                 }
-                // What is asked now is not said: there is no connection any more.
-                Event::Asked { .. } | Event::Greets if matches!(copy.state, State::Dead(_)) => {}
+                // What is asked now is not said, because there is no connection any more, and it is counted.
+                Event::Asked { .. } | Event::Greets if matches!(copy.state, State::Dead(_)) => {
+                    replica.asked_in_vain(&mut side.comparison);
+                }
                 Event::Asked { number, line, protocol } => {
                     replica.asked(number, line, protocol, &mut side.comparison);
                 }

@@ -78,6 +78,7 @@ fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> Clone
         lines_differ: c.lines_differ,
         sizes_differ: c.sizes_differ,
         bodies_differ: c.bodies_differ,
+        cut_short: c.cut_short,
         fields_differ: c.fields_differ,
         in_part: c.in_part,
         online_unanswered: c.online_unanswered,
@@ -117,6 +118,9 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
         Difference::Body(line) => {
             let other = if first.is_some() { "another" } else { "another, behind its first 2,048 bytes" };
             ("body", of(line, "a body"), other.to_owned())
+        }
+        Difference::CutShort(line) => {
+            ("cut_short", of(line, "whole"), "cut short: less came than its head announces".to_owned())
         }
         Difference::Field(line, name) => {
             let value = |value: &Option<Vec<u8>>| match value {

@@ -201,6 +201,9 @@ fn no_direction(why: NoDirection, answered: u64) -> &'static str {
         }
         NoDirection::NoCount => "the reflector's sequence numbers are no count of this session from 0",
         NoDirection::Duplicates => "packets arrived twice at the reflector, and it counted both",
+        NoDirection::Jumps => {
+            "the reflector counted more packets than were sent to it meanwhile: some arrived twice or in another order, or it counts other sessions too"
+        }
     }
 }
 

@@ -40,7 +40,8 @@ pub(super) fn fill(
     (counts, ran, open): (&Counts, &Ran, u64),
     [handshake, answer]: &[Histogram; 2],
 ) {
-    let span = ran.duration_ns;
+    // Of a schedule whose last connection is over before the next would have been due, the time of the schedule.
+    let span = ran.duration_ns.max(ran.opening_ns);
     report.result.tx = Some(Tx {
         totals: Totals::over(counts.tx_frames, counts.tx_bytes, span),
         engine: "xdp".to_owned(),
@@ -73,7 +74,10 @@ pub(super) fn fill(
         status_4xx: counts.status_4xx,
         status_5xx: counts.status_5xx,
         not_http: counts.not_http,
+        status_unread: counts.unread,
+        interim_answers: counts.interim,
         unframed_answers: counts.unframed,
+        answers_to_the_close: counts.to_the_close,
         held: plan.options.holds.then_some(HeldSessions {
             asked: plan.load.count.unwrap_or(0),
             held: ran.held,
@@ -102,7 +106,7 @@ pub(super) fn fill(
         opening_ns: ran.opening_ns,
         opened_per_second: per_second(counts.opened, ran.opening_ns),
         duration_ns: ran.duration_ns,
-        finished_per_second: per_second(counts.finished, ran.duration_ns),
+        finished_per_second: per_second(counts.finished, span),
         late: ran.late,
         tuples_in_use: ran.busy,
         cpu_ns: ran.cpu_ns,
@@ -151,6 +155,14 @@ pub(super) fn judge(
         );
         verdict.fall_short(Code::SessionsFailed, said);
     }
+    if counts.to_the_close > 0 {
+        let said = format!(
+            "{} of {} had no length in their first segment, and the server's close ended them: whether any was cut short is not known",
+            units::count(counts.to_the_close),
+            units::counted(counts.answers(), "answer")
+        );
+        report.warnings.add(Code::AnswersUnknown, said);
+    }
     adds_up(report, (counts, ran, open));
     let verdict = &mut report.result.verdict;
     if counts.no_room > 0 {
@@ -188,9 +200,11 @@ fn failures(counts: &Counts) -> String {
 /// Answers that were whole and say that something is wrong.
 fn statuses(counts: &Counts) -> Option<String> {
     let kinds = [
+        (counts.status_1xx, "status 1xx and no other after it"),
         (counts.status_4xx, "status 4xx"),
         (counts.status_5xx, "status 5xx"),
         (counts.not_http, "no status of HTTP/1.1"),
+        (counts.unread, "a status that was not read, because it came in several segments"),
     ];
     let kinds: Vec<String> = kinds
         .iter()

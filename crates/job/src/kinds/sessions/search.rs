@@ -456,7 +456,7 @@ impl Through<'_> {
 
 /// Answers that are errors: a server or a load balancer at its limit gives them, and closes in order. Who got one has failed here.
 fn errors(counts: &Counts) -> u64 {
-    counts.status_4xx + counts.status_5xx + counts.not_http
+    counts.errors()
 }
 
 fn row(counts: &Counts, ran: &Ran) -> SessionTrial {

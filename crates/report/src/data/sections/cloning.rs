@@ -214,13 +214,17 @@ pub struct ClonedAnswers {
     /// Answers of those compared that are equal: in HTTP/1 the status line, the body and the header fields that do not differ
     /// by nature; in any other protocol every byte.
     pub same: u64,
-    /// They begin differently: the first of these four that holds is counted.
+    /// They begin differently: the first of these five that holds is counted.
     pub lines_differ: u64,
     /// They begin alike, and their bodies' sizes differ.
     pub sizes_differ: u64,
     /// Answers whose bodies have the same size and differ.
     #[serde(default)]
     pub bodies_differ: u64,
+    /// Answers of the target whose bodies are equal to the server's, and less than their heads announce: the target closed or reset the
+    /// connection before they were whole.
+    #[serde(default)]
+    pub cut_short: u64,
     /// Answers whose bodies are equal and whose header fields differ.
     #[serde(default)]
     pub fields_differ: u64,
@@ -231,7 +235,7 @@ pub struct ClonedAnswers {
     pub online_unanswered: u64,
     /// Requests that the target did not answer, though the server did.
     pub target_unanswered: u64,
-    /// An answer had not ended when copying did, or when its client went away: it is not compared.
+    /// An answer had not ended when copying did, or when its client or, in the midst of it, its server went away: it is not compared.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub cut: u64,
     /// Requests that were never said to the target, because its connection was over.
@@ -284,7 +288,7 @@ pub struct ClonedNoise {
 /// In what answers differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedDifference {
-    /// `first_line`, `size` (of bodies), `body` or `field` (of heads).
+    /// `first_line`, `size` (of bodies), `body`, `cut_short` or `field` (of heads).
     pub kind: String,
     /// What the server's answer has.
     pub online: String,
@@ -392,7 +396,7 @@ impl ClonedConnections {
 impl ClonedAnswers {
     /// Answers that differ.
     pub fn differing(&self) -> u64 {
-        self.lines_differ + self.sizes_differ + self.bodies_differ + self.fields_differ
+        self.lines_differ + self.sizes_differ + self.bodies_differ + self.cut_short + self.fields_differ
     }
 
     /// Answers that differ, or are missing.

@@ -48,10 +48,11 @@ pub struct Sessions {
     /// Requests, without those that were sent again.
     #[serde(default)]
     pub requests: u64,
-    /// Whole answers: the sum of the next six.
+    /// Whole answers: the sum of the next seven. An answer is whole when as many bytes came as its head announces, and, where the server is to
+    /// close, it has closed; of `answers_to_the_close` the close alone tells.
     #[serde(default)]
     pub answers: u64,
-    /// Whole answers with a status of 100 to 199.
+    /// Whole answers with a status of 100 to 199 after which no other answer came, or whose end was not found.
     #[serde(default)]
     pub status_1xx: u64,
     /// Whole answers with a status of 200 to 299.
@@ -69,9 +70,19 @@ pub struct Sessions {
     /// Whole answers that do not begin with a status of HTTP/1.1.
     #[serde(default)]
     pub not_http: u64,
+    /// Whole answers whose status was not read: their first segment ends within it. Whether they are errors is not known.
+    #[serde(default)]
+    pub status_unread: u64,
+    /// Answers with a status of 100 to 199 that announced another one. They are no answers of their own, and not in `answers`.
+    #[serde(default)]
+    pub interim_answers: u64,
     /// Answers whose length their first segment does not say, where the client needs it: it waits for the server to close.
     #[serde(default)]
     pub unframed_answers: u64,
+    /// Whole answers whose length their first segment does not say, and which the close of the server ended: one that was cut short looks the
+    /// same.
+    #[serde(default)]
+    pub answers_to_the_close: u64,
     /// Of connections that were held open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldSessions>,
@@ -109,13 +120,13 @@ pub struct Sessions {
     /// New connections a second that were asked for. Left out where none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intended_per_second: Option<f64>,
-    /// Time in which connections were opened.
+    /// Time in which connections were opened; by a rate no less than it has for as many.
     pub opening_ns: u64,
     /// New connections a second in that time.
     pub opened_per_second: f64,
     /// Time until all were over.
     pub duration_ns: u64,
-    /// Connections that were finished, a second of that time.
+    /// Connections that were finished, a second of that time, or of `opening_ns` where that is longer.
     pub finished_per_second: f64,
     /// Connections that were opened more than a millisecond after they were due.
     pub late: u64,

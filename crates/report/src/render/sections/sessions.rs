@@ -58,7 +58,10 @@ impl Sessions {
             ("status 4xx", self.status_4xx, false),
             ("status 5xx", self.status_5xx, false),
             ("without a status", self.not_http, false),
+            ("status not read", self.status_unread, false),
+            ("interim, of 1xx", self.interim_answers, false),
             ("without a length", self.unframed_answers, false),
+            ("ended by the close alone", self.answers_to_the_close, false),
         ])
     }
 
