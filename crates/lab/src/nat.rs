@@ -98,7 +98,7 @@ fn leaves_by(list: Message, interface: &str) -> Message {
 }
 
 /// Makes the router of `port` translate what leaves for the receiver, within these limits.
-pub fn translate(port: &Host, limits: Limits) -> Result<(), LabError> {
+pub(crate) fn translate(port: &Host, limits: Limits) -> Result<(), LabError> {
     let plain = libc::NLM_F_REQUEST as u16;
     let create = plain | libc::NLM_F_CREATE as u16;
     let append = create | libc::NLM_F_APPEND as u16;
@@ -165,7 +165,8 @@ pub fn tracked(namespace: &Namespace) -> Result<Option<Tracked>, LabError> {
     };
     let rules = socket.request(ask(NFTABLES, GET_RULE, DUMP, FAMILY_IPV4)).map_err(failed)?;
     let mut told = Tracked::default();
-    if !rules.iter().fold(false, |any, rule| told.add_rule(Attributes::after(rule, HEADER)) || any) {
+    let its_own = rules.iter().filter(|rule| told.add_rule(Attributes::after(rule, HEADER))).count();
+    if its_own == 0 {
         return Ok(None);
     }
     let all = socket.request(ask(CONNTRACK, STATS, REQUEST, 0)).map_err(failed)?;

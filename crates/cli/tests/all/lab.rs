@@ -252,7 +252,7 @@ fn a_nat_translates_and_what_it_says_of_itself_is_what_nftables_and_connection_t
     assert_eq!([nat("translated"), packets(&listed, "masquerade")], [200, 200], "{sessions}: {listed}");
     assert_eq!(nat("over_connections"), packets(&listed, "ct count over 200"), "{sessions}: {listed}");
     assert!(nat("over_connections") >= 50, "{sessions}");
-    assert_eq!(nat("invalid"), packets(&listed, "ct state invalid"), "{sessions}: {listed}");
+    assert_eq!(nat("invalid"), packets(&listed, "ct state == invalid"), "{sessions}: {listed}");
     let kept: u64 = read(&entries).trim().parse().expect("a number");
     assert_eq!(nat("entries"), kept, "{sessions}");
     assert!(said.contains("device: 200 connections translated, 200 entries at the end"), "{said}");
