@@ -45,7 +45,6 @@ pub fn run(args: Lab) -> Result<u8> {
         device_cpus: device_cpus(),
         // What XDP sends, as `netdyno sessions` does, arrives at this device only with GRO.
         gro: is_nat,
-        ..::lab::Options::default()
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
     let program = args.dut_xdp.as_deref();
