@@ -152,7 +152,7 @@ impl Watching {
     pub(crate) fn begin(places: &[&Place]) -> Watching {
         let Some(text) = std::env::var_os(ENV_XDP) else { return Watching::default() };
         // A run with a lab of its own within this one has nothing to do with its device.
-        if !places.iter().any(|place| in_the_lab(place)) {
+        if !places.iter().any(|place| place.is_of_a_lab()) {
             return Watching::default();
         }
         match Watching::of(&text.to_string_lossy()) {
@@ -190,12 +190,6 @@ impl Watching {
             report.warnings.add(Code::XdpNotCounted, why);
         }
     }
-}
-
-/// Whether it is an end of the lab's cables: their names are the lab's.
-fn in_the_lab(place: &Place) -> bool {
-    let name = &place.interface.name;
-    name == ::lab::SENDER_INTERFACE || name == ::lab::RECEIVER_INTERFACE || name.starts_with("port")
 }
 
 fn read(text: &str) -> Option<(&str, Known)> {

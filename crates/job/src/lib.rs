@@ -26,6 +26,7 @@ mod cores;
 pub mod counted;
 mod denied;
 mod device_counters;
+pub mod device_nat;
 pub mod device_xdp;
 mod distrusted;
 pub mod doctor;

@@ -27,6 +27,12 @@ impl Place {
         Some((stat.st_dev, stat.st_ino, self.interface.index))
     }
 
+    /// Whether it is an end of a lab's cables, by its name.
+    pub(crate) fn is_of_a_lab(&self) -> bool {
+        let name = &self.interface.name;
+        name == lab::SENDER_INTERFACE || name == lab::RECEIVER_INTERFACE || name.starts_with("port")
+    }
+
     /// Finds what `spec` names.
     ///
     /// # Errors

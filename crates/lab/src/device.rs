@@ -18,6 +18,7 @@ use port::netlink::{CREATE, Message, REQUEST, Socket};
 use traffic::faults::Share;
 use traffic::fraction::gcd;
 
+use crate::nat::{self, Limits};
 use crate::veth::{self, request, route_socket};
 use crate::{Host, LabError, Namespace, loss};
 
@@ -48,8 +49,17 @@ pub enum Kind {
     /// IPv4 packets, between 198.18.0.0/16 at the sender and 198.19.0.0/16 at the receiver. What is sent to be routed
     /// has the MAC address of [`DEVICE_NEAR`].
     Router,
+    /// As the router, and what goes to the receiver has this device's address at [`DEVICE_FAR`] for a source, and a port of its choice.
+    Nat(Limits),
     /// Not at all: two interfaces, between which a program of the lab's maker does.
     Program,
+}
+
+impl Kind {
+    /// It forwards packets between networks, and has an address in each.
+    pub fn routes(self) -> bool {
+        matches!(self, Kind::Router | Kind::Nat(_))
+    }
 }
 
 /// A token bucket with a queue before it.
@@ -94,7 +104,7 @@ pub struct BadLoss(String);
 impl Device {
     /// The sender's and the receiver's address: one network behind a bridge, two behind a router.
     pub(crate) fn addresses(kind: Option<Kind>) -> [Ipv4Addr; 2] {
-        let network = if kind == Some(Kind::Router) { 19 } else { 18 };
+        let network = if kind.is_some_and(Kind::routes) { 19 } else { 18 };
         [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, network, 0, 2)]
     }
 }
@@ -118,12 +128,15 @@ pub(crate) fn ports() -> Result<[Host; 2], LabError> {
 pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Result<(), LabError> {
     match device.kind {
         Kind::Bridge | Kind::Hub => bridge(ports, device.kind == Kind::Bridge)?,
-        Kind::Router => {
+        Kind::Router | Kind::Nat(_) => {
             for (port, end) in ports.iter().zip(ends) {
                 route(port, end)?;
             }
         }
         Kind::Program => {}
+    }
+    if let (Kind::Nat(limits), [near, _]) = (device.kind, ports) {
+        nat::translate(near, limits)?;
     }
     burden(device, ports)
 }
@@ -132,7 +145,8 @@ pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Re
 pub(crate) fn set_up_between(device: &Device, ports: &[Host], ends: &[Host]) -> Result<(), LabError> {
     match device.kind {
         Kind::Bridge | Kind::Hub => bridge(ports, device.kind == Kind::Bridge)?,
-        Kind::Router => {
+        // The networks of several ports are alike: there is nothing to be translated for.
+        Kind::Router | Kind::Nat(_) => {
             for (port, end) in ports.iter().zip(ends) {
                 let [first, second, network, _] = end.address.octets();
                 let network = Ipv4Addr::new(first, second, network, 0);

@@ -34,6 +34,8 @@
 pub mod device;
 mod loss;
 mod namespace;
+pub mod nat;
+mod nft;
 mod run;
 mod steer;
 mod sys;
@@ -50,7 +52,8 @@ pub use device::{Bottleneck, Device, Kind, Loss};
 pub use loss::lost_by_rule;
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{
-    ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, ENV_XDP, Running, run_command, run_command_beside, start,
+    DEVICE, ENV_HOST_NS, ENV_NAT, ENV_RECEIVER_NS, ENV_RX, ENV_TX, ENV_XDP, Running, run_command,
+    run_command_beside, start,
 };
 
 /// The sender's interface.
@@ -194,7 +197,7 @@ impl Lab {
         };
         match (&options.device, &lab.device) {
             (Some(device), Some(ports)) => {
-                let addresses = options.addresses && device.kind != Kind::Router;
+                let addresses = options.addresses && !device.kind.routes();
                 let ends = Options { addresses, ..options.clone() };
                 let inside = Options { addresses: false, ..options.clone() };
                 for (host, peer, port) in

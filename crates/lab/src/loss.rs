@@ -4,25 +4,15 @@
 
 use port::netlink::{Attributes, DUMP, Message, REQUEST, Socket};
 
+use crate::nft::{
+    BATCH_BEGIN, BATCH_END, GET_RULE, HEADER, NEW_CHAIN, NEW_RULE, NEW_TABLE, NFTABLES, counted, drop_it,
+    expression, header, number, tally,
+};
 use crate::{Host, LabError};
-
-/// Message types of `linux/netfilter/nfnetlink.h` and `nf_tables.h`; numbers are in network byte order in here.
-const BATCH_BEGIN: u16 = 0x10;
-const BATCH_END: u16 = 0x11;
-const NFTABLES: u16 = 10;
-const NEW_TABLE: u16 = 0;
-const NEW_CHAIN: u16 = 3;
-const NEW_RULE: u16 = 6;
-const GET_RULE: u16 = 7;
-/// struct nfgenmsg.
-const HEADER: usize = 4;
 
 const FAMILY_NETDEV: u8 = 5;
 const HOOK_INGRESS: u32 = 0;
-const LIST_ELEMENT: u16 = 1;
 const REGISTER: u32 = 1;
-const VERDICT_REGISTER: u32 = 0;
-const DROP: u32 = 0;
 const LESS_THAN: u32 = 2;
 const INCREMENTAL: u32 = 0;
 const TO_NETWORK_ORDER: u32 = 1;
@@ -55,10 +45,7 @@ pub fn lose(port: &Host, frames: u32, of: u32) -> Result<(), LabError> {
             let compared = expression(ordered, "cmp", |data| {
                 number(number(data, 1, REGISTER), 2, LESS_THAN).nest(3, |value| number(value, 1, frames))
             });
-            let tallied = expression(compared, "counter", |data| data);
-            expression(tallied, "immediate", |data| {
-                number(data, 1, VERDICT_REGISTER).nest(2, |value| value.nest(2, |it| number(it, 1, DROP)))
-            })
+            drop_it(tally(compared))
         });
     let failed = |source| LabError::Netlink { doing: format!("make {name} lose frames (nftables)"), source };
     let mut socket = port.namespace.run_in(Socket::netfilter)?.map_err(failed)?;
@@ -84,24 +71,5 @@ fn tallied(rule: &[u8], table: &str) -> Option<u64> {
     if attributes.str(1)? != table {
         return None;
     }
-    let mut expressions = attributes.nested(4);
-    let counter = expressions.find_map(|(_, expression)| {
-        let expression = Attributes(expression);
-        (expression.str(1)? == "counter").then(|| expression.nested(2))
-    })?;
-    counter.be_u64(2)
-}
-
-/// struct nfgenmsg: family, version, resource.
-fn header(family: u8, resource: u16) -> [u8; 4] {
-    let [high, low] = resource.to_be_bytes();
-    [family, 0, high, low]
-}
-
-fn number(message: Message, kind: u16, value: u32) -> Message {
-    message.attr(kind, &value.to_be_bytes())
-}
-
-fn expression(list: Message, name: &str, fill: impl FnOnce(Message) -> Message) -> Message {
-    list.nest(LIST_ELEMENT, |element| element.attr_str(1, name).nest(2, fill))
+    counted(attributes)
 }

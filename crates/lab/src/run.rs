@@ -29,6 +29,10 @@ pub use crate::namespace::ENV_RECEIVER_NS;
 pub const ENV_HOST_NS: &str = "NETDYNO_LAB_HOST_NS";
 /// In a lab whose device is an XDP program under test: what runs need to find what it says of frames (crate `job`).
 pub const ENV_XDP: &str = "NETDYNO_LAB_XDP";
+/// In a lab whose device is a NAT: the name of its network namespace, where what it counts is found.
+pub const ENV_NAT: &str = "NETDYNO_LAB_NAT";
+/// In a lab: the name of the device's network namespace.
+pub const DEVICE: &str = "dut";
 /// Its name in there.
 const HOST: &str = "host";
 
@@ -212,7 +216,7 @@ fn set_up_mounts(lab: &Lab, host: &Namespace) -> Result<(), LabError> {
         mount_writable_run().map_err(failed)?;
         fs::create_dir(RUN_NETNS).map_err(failed)?;
     }
-    let device = lab.device.as_ref().map(|[port, _]| ("dut", port));
+    let device = lab.device.as_ref().map(|[port, _]| (DEVICE, port));
     for (name, host) in [("sender", &lab.sender), ("receiver", &lab.receiver)].into_iter().chain(device) {
         bind_namespace(&host.namespace, &Path::new(RUN_NETNS).join(name)).map_err(failed)?;
     }

@@ -2,6 +2,7 @@
 
 use crate::check::{self, Contradiction};
 use crate::consent::Consent;
+use crate::endpoint::EndpointRate;
 use crate::flows::Flows;
 use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
@@ -27,14 +28,16 @@ words! {
         Bridge = "bridge",
         /// Linux as an IPv4 router.
         Router = "router",
+        /// Such a router that translates the addresses and ports of the sender's connections.
+        Nat = "nat",
     }
 }
 
 /// A lab of the job's own: two hosts and a device between them, gone when it ends.
 #[settings(heading = "Lab", perhaps)]
 pub struct Lab {
-    /// What stands in the lab: a bridge or a router. Default: one cable; with a limit or a loss, for trials and searches a router,
-    /// for send and replay a bridge that learns nothing, so that both directions of a capture pass.
+    /// What stands in the lab: a bridge, a router or a nat. Default: one cable; with a limit or a loss, for trials and searches a router,
+    /// for send and replay a bridge that learns nothing, so that both directions of a capture pass; with a limit of connections a nat.
     #[setting(option = "lab-dut", value = "KIND", needs("lab"), brief = "What stands in the lab")]
     pub dut: Option<Dut>,
     /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
@@ -54,10 +57,28 @@ pub struct Lab {
     /// What the device in the lab loses, evenly: 1%, 1/1000.
     #[setting(option = "lab-loss", value = "SHARE", needs("lab"), reads = "Share")]
     pub loss: Option<String>,
+    /// The most connections that the nat in the lab holds at once: 1 to 65535. What would begin one more is dropped; a connection that was
+    /// closed no longer counts.
+    #[setting(
+        option = "lab-connections",
+        value = "N",
+        needs("lab"),
+        brief = "The most connections that the nat in the lab holds at once"
+    )]
+    pub connections: Option<Written<u64>>,
+    /// The most new connections a second that it takes: 2kcps, up to 1000kcps. What would begin more is dropped; a token bucket saves up
+    /// those of 20 ms.
+    #[setting(
+        option = "lab-new-connections",
+        value = "RATE",
+        needs("lab"),
+        brief = "The most new connections a second that the nat in the lab takes: 2kcps"
+    )]
+    pub new_connections: Option<Written<EndpointRate>>,
     /// A device with these faults instead.
     #[setting(
         unnamed,
-        excludes("lab.dut", "lab.bottleneck", "lab.loss"),
+        excludes("lab.dut", "lab.bottleneck", "lab.loss", "lab.connections", "lab.new_connections"),
         shorthand(
             option = "lab-impair",
             value = "FAULTS",
@@ -77,6 +98,34 @@ pub struct Lab {
         brief = "Ports of the device in the lab, 3 to 16, each with an interface of ours"
     )]
     pub ports: Option<u32>,
+}
+
+/// No more entries than ports has one address of a NAT, and no more than this the kernel's table by default.
+const MOST_CONNECTIONS: u64 = 65_535;
+/// So many a second no Linux takes.
+const MOST_NEW: u64 = 1_000_000;
+
+impl Lab {
+    /// There is a limit of connections, which a nat has.
+    pub fn limits_connections(&self) -> bool {
+        self.connections.is_some() || self.new_connections.is_some()
+    }
+
+    /// The most connections at once; `None` also where the number is out of range.
+    pub fn most_connections(&self) -> Option<u32> {
+        let most = self.connections.as_deref().copied().filter(|most| (1..=MOST_CONNECTIONS).contains(most));
+        most.and_then(|most| u32::try_from(most).ok())
+    }
+
+    /// The most new connections a second; `None` also where that is no such rate.
+    pub fn most_new_connections(&self) -> Option<u32> {
+        match self.new_connections.as_deref() {
+            Some(EndpointRate::Connections(rate)) if (1..=MOST_NEW).contains(rate) => {
+                u32::try_from(*rate).ok()
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Which ports, which frames: what trials and searches share.

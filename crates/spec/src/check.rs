@@ -1,6 +1,6 @@
 //! What contradicts itself in a job, as far as that is seen without looking at the machine.
 
-use crate::bench::{Bench, Find, Search};
+use crate::bench::{Bench, Dut, Find, Search};
 use crate::{
     Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab,
     Link, Live, Meter, Pattern, Probe, Replay, Send, Sign, TCP, Timestamps,
@@ -551,8 +551,37 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
     bench.lab.as_ref().map_or(Ok(()), |asked| lab("bench.lab.", asked, mesh))
 }
 
+/// What a lab's nat can have for limits, and what it does not stand between.
+fn nat(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
+    let is_nat = lab.dut.unwrap_or(Dut::Nat) == Dut::Nat;
+    let (limits, of_nat) = (lab.limits_connections(), "it is of the device `.lab.dut` nat");
+    let held = lab.connections.is_some() && lab.most_connections().is_none();
+    let new = lab.new_connections.is_some() && lab.most_new_connections().is_none();
+    let translates = is_nat && (limits || lab.dut.is_some());
+    hold(
+        path,
+        &[
+            ("connections", lab.connections.is_some() && !is_nat, of_nat),
+            ("connections", held, "it is 1 to 65535"),
+            ("new_connections", lab.new_connections.is_some() && !is_nat, of_nat),
+            ("new_connections", new, "it is in connections per second, up to 1000kcps: 2kcps"),
+            (
+                "impair",
+                lab.impair.is_some() && limits,
+                "the device with faults is no nat; leave out its limits",
+            ),
+            (
+                "ports",
+                translates && (mesh || lab.ports.is_some()),
+                "a nat stands between two hosts; leave it out",
+            ),
+        ],
+    )
+}
+
 /// A lab: in a mesh its ports are all of it, and else pairs.
-fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
+pub(crate) fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
+    nat(path, lab, mesh)?;
     let (free, what) = (lab.bottleneck.is_none(), "it is of a `.lab.bottleneck`: give one");
     let own = lab.impair.is_some();
     let instead = "the device with faults is another one; leave out `.lab.impair`, or say its loss there";

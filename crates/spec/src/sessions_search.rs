@@ -5,6 +5,7 @@ use crate::check::{Contradiction, hold};
 use crate::consent::Consent;
 use crate::endpoint::EndpointRate;
 use crate::kind::Kind;
+use crate::parts::lab;
 use crate::sessions::Sessions;
 use crate::setting::{Member, Settings as _};
 use crate::written::{Ratio, Written};
@@ -23,6 +24,8 @@ pub struct SessionsSearch {
     #[setting(within)]
     #[serde(default)]
     pub sessions: Sessions,
+    #[part]
+    lab: lab!(),
 }
 
 /// What is searched for.
@@ -180,7 +183,8 @@ impl Kind for SessionsSearch {
     }
 
     fn asks(&self) -> Consent {
-        self.sessions.asks()
+        // In a lab nobody else is connected to.
+        if self.lab.is_some() { Consent::default() } else { self.sessions.asks() }
     }
 
     fn runs_alone(&self) -> bool {
@@ -190,6 +194,8 @@ impl Kind for SessionsSearch {
 
 fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
     let s = &job.sessions;
+    let in_lab = job.lab.is_some();
+    let there = "in a lab both ends are there; leave it out";
     let varied = "that is what is varied; leave it out";
     let timed = "a trial ends by time; give `.duration`";
     let of_rates = matches!(job.find, SessionsFind::Sessions(_));
@@ -200,7 +206,16 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
     hold(
         "sessions.",
         &[
-            ("on", s.on.is_empty(), "which interface? Name IFACE, or IFACE@NAMESPACE"),
+            (
+                "on",
+                s.on.is_empty() && !in_lab,
+                "which interface? Name IFACE, or IFACE@NAMESPACE; or `.lab`, to try it without any",
+            ),
+            ("on", !s.on.is_empty() && in_lab, there),
+            ("to", s.to != Written::default() && in_lab, there),
+            ("mac", s.mac.is_some() && in_lab, there),
+            ("public_target", s.public_target && in_lab, there),
+            ("yes_disrupt", !s.yes_disrupt.is_empty() && in_lab, there),
             ("rate", s.rate.is_some() && of_rates, varied),
             ("duration", s.duration.is_some() && !of_rates, "a trial ends when all are held; leave it out"),
             ("count", s.count.is_some(), timed),
@@ -209,6 +224,18 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
             ("use_again", s.use_again, held),
         ],
     )?;
+    if let Some(asked) = &job.lab {
+        let ports = asked.ports.is_some();
+        let faults = asked.impair.is_some();
+        hold(
+            "lab.",
+            &[
+                ("ports", ports, "between two ends there are two; leave it out"),
+                ("impair", faults, "the device with faults passes no frames of XDP on; leave it out"),
+            ],
+        )?;
+        crate::check::lab("lab.", asked, false)?;
+    }
     match &job.find {
         SessionsFind::Sessions(find) => check_rates(find)?,
         SessionsFind::SessionCapacity(find) => check_capacity(find)?,
@@ -218,7 +245,10 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
         // So that the rules of connections that are held are those of the trial.
         SessionsFind::SessionCapacity(find) => find.most().to_string().parse().ok(),
     };
-    Sessions { connections: held, ..s.clone() }
+    // In a lab both ends are there, whatever they are.
+    let on = if in_lab { "tx0".to_owned() } else { s.on.clone() };
+    let to = if in_lab { "198.18.0.2:80".parse().unwrap_or_default() } else { s.to.clone() };
+    Sessions { connections: held, on, to, ..s.clone() }
         .check()
         .map_err(|wrong| Contradiction { member: format!("sessions.{}", wrong.member), ..wrong })
 }

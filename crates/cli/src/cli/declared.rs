@@ -319,6 +319,7 @@ mod tests {
         each_is_refused::<_, OfCapacity>(spec::SessionsSearch {
             find: spec::SessionsFind::SessionCapacity(spec::SessionCapacity::default()),
             sessions,
+            lab: None,
         });
     }
 }

@@ -4,7 +4,7 @@ use super::word;
 use ::lab::Loss;
 use clap::{Args, ValueHint};
 use spec::setting::OneValue as _;
-use spec::{Dut, Faults};
+use spec::{Dut, EndpointRate, Faults, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use traffic::Rate;
@@ -28,8 +28,9 @@ pub struct Lab {
     /// Give the hosts addresses: 198.18.0.1 and 198.18.0.2, behind a router 198.19.0.2.
     #[arg(long)]
     pub addresses: bool,
-    /// Put a device to test between the hosts: Linux as a bridge, or as an IPv4 router (from 198.18.0.0/16 to
-    /// 198.19.0.0/16; frames are sent to its MAC address, 02:00:00:00:01:01). Default with a limit, a loss or --ports: bridge.
+    /// Put a device to test between the hosts: Linux as a bridge, as an IPv4 router (from 198.18.0.0/16 to
+    /// 198.19.0.0/16; frames are sent to its MAC address, 02:00:00:00:01:01), or as a nat, a router that gives connections of the sending
+    /// host its own address 198.19.255.254 and a port of its choice. Default with a limit of connections: nat; with another limit, a loss or --ports: bridge.
     #[arg(long, value_name = "KIND", value_parser = word::<Dut>())]
     pub dut: Option<Dut>,
     /// Put this XDP program into the device, in the driver of each of its interfaces: what it passes, the device forwards. The result of
@@ -51,9 +52,16 @@ pub struct Lab {
     /// What the device loses, each way, evenly: 1%, 1/1000.
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<Loss>,
+    /// The most connections that the nat holds at once: 1 to 65535. What would begin one more is dropped; a connection that was closed no
+    /// longer counts.
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with = "ports")]
+    pub connections: Option<u64>,
+    /// The most new connections a second that the nat takes: 2kcps. What would begin more is dropped; a token bucket saves up those of 20 ms.
+    #[arg(long, value_name = "RATE", conflicts_with = "ports")]
+    pub new_connections: Option<Written<EndpointRate>>,
     /// Put a device with known faults between the hosts: what `netdyno impair` does, its options written without dashes
     /// ('delay 500us loss 1%', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", value_parser = faults, conflicts_with_all = ["dut", "bottleneck", "loss"])]
+    #[arg(long, value_name = "FAULTS", value_parser = faults, conflicts_with_all = ["dut", "bottleneck", "loss", "connections", "new_connections"])]
     pub impair: Option<Faults>,
     /// Run this at the receiving host, by a shell, from before CMD until CMD ends; CMD begins when it listens at a port
     /// ('netdyno endpoint serve --quiet') or has an XDP program at an interface ('netdyno sessions serve --on rx0'). `http` is a server that netdyno has: the pages / and /numbers at ports 80 and 8080. The

@@ -6,12 +6,15 @@ use super::search::{Earlier, said};
 use clap::{Arg, Args};
 use std::path::PathBuf;
 
-const FAR_END: &str = "The server is beyond the device: netdyno sessions serve, or any server of HTTP/1.1.";
+const FAR_END: &str = "The server is beyond the device: netdyno sessions serve, or any server of HTTP/1.1. With --lab it is there.";
 
-/// What is needed is not, where an earlier result says it.
+/// What is needed is not, where a lab has it or an earlier result says it.
 fn unless_resumed(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "on" | "to" => arg.required(false).required_unless_present("resume"),
+        "on" | "to" => {
+            arg.required(false).required_unless_present_any(["lab", "resume"]).conflicts_with("lab")
+        }
+        "mac" => arg.conflicts_with("lab"),
         _ => arg,
     }
 }

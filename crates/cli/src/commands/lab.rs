@@ -4,6 +4,7 @@ mod server;
 
 use crate::cli::lab::Lab;
 use crate::output::note;
+use ::lab::nat::Limits;
 use anyhow::{Result, bail};
 use job::device_xdp::DeviceXdp;
 use job::impaired::Device;
@@ -23,9 +24,15 @@ pub fn run(args: Lab) -> Result<u8> {
     if let Some(ports) = args.ports.filter(|ports| !(3..=::lab::MOST_PORTS).contains(ports)) {
         bail!("--ports {ports}: 3 to {} are possible; two hosts are there without it", ::lab::MOST_PORTS);
     }
-    // A device of several ports is a bridge unless it is said to be something else.
+    // A device of several ports is a bridge unless it is said to be something else, and one with a limit of connections a NAT.
     let is_bridge = args.ports.is_some() || args.dut_xdp.is_some();
-    let dut = args.dut.or(is_bridge.then_some(spec::Dut::Bridge));
+    let limits = limits(&args)?;
+    let usual = if limits == Limits::default() { spec::Dut::Bridge } else { spec::Dut::Nat };
+    let dut = args.dut.or((is_bridge || usual == spec::Dut::Nat).then_some(usual));
+    let is_nat = dut == Some(spec::Dut::Nat);
+    if is_nat && args.ports.is_some() {
+        bail!("--dut nat: it stands between two hosts; leave out --ports");
+    }
     let bottleneck =
         args.bottleneck.map(|rate| bottleneck(rate, args.queue, args.burst, args.mtu)).transpose()?;
     let options = ::lab::Options {
@@ -34,9 +41,10 @@ pub fn run(args: Lab) -> Result<u8> {
         cables: args.cables,
         addresses: args.addresses || args.server.is_some(),
         ports: args.ports,
-        device: device(dut, bottleneck, args.loss).or(args.impair.as_ref().map(|_| PROGRAM)),
+        device: device(dut, bottleneck, args.loss, limits).or(args.impair.as_ref().map(|_| PROGRAM)),
         device_cpus: device_cpus(),
-        ..::lab::Options::default()
+        // What XDP sends, as `netdyno sessions` does, arrives at this device only with GRO.
+        gro: is_nat,
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
     let program = args.dut_xdp.as_deref();
@@ -47,7 +55,8 @@ pub fn run(args: Lab) -> Result<u8> {
             Ok(error) => anyhow::anyhow!("--dut-xdp: {}", super::xdp::choosing(error, "--dut-xdp-program")),
             Err(error) => anyhow::anyhow!("--dut-xdp: {error:#}"),
         })?;
-    let variables: Vec<_> = program.as_ref().map(DeviceXdp::variable).into_iter().collect();
+    let mut variables: Vec<_> = program.as_ref().map(DeviceXdp::variable).into_iter().collect();
+    variables.extend(is_nat.then(|| (::lab::ENV_NAT, ::lab::DEVICE.into())));
     let start = || {
         let device = args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         let server = args.server.as_ref().map(|server| Server::start(&lab, server)).transpose()?;
@@ -56,6 +65,11 @@ pub fn run(args: Lab) -> Result<u8> {
     let (status, (device, server)) = ::lab::run_command_beside(&lab, &args.command, &variables, start)?;
     if let Some(status) = server.and_then(|mut server| server.ended()) {
         note(&format!("the server ended with status {status} before CMD did"));
+    }
+    if let Some([near, _]) = lab.device.as_ref().filter(|_| is_nat)
+        && let Some(tracked) = ::lab::nat::tracked(&near.namespace)?
+    {
+        note(&format!("device: {}", job::device_nat::counts(&tracked).facts().join(", ")));
     }
     if let Some(program) = program {
         note(&format!("device: {}", report::xdp::facts(&program.told()?).join(", ")));
@@ -70,4 +84,25 @@ pub fn run(args: Lab) -> Result<u8> {
         }
     }
     Ok(u8::try_from(status).unwrap_or(1))
+}
+
+/// Of connections, which only a NAT has.
+fn limits(args: &Lab) -> Result<Limits> {
+    let asked = spec::Lab {
+        connections: args.connections.map(|most| most.to_string().parse()).transpose().ok().flatten(),
+        new_connections: args.new_connections.clone(),
+        ..spec::Lab::default()
+    };
+    let limits = Limits { connections: asked.most_connections(), per_second: asked.most_new_connections() };
+    if let Some(most) = args.connections.filter(|_| limits.connections.is_none()) {
+        bail!("--connections {most}: 1 to 65535 are possible");
+    }
+    if let Some(rate) = args.new_connections.as_ref().filter(|_| limits.per_second.is_none()) {
+        bail!("--new-connections {rate}: it is in connections per second, up to 1000kcps: 2kcps");
+    }
+    let other = args.dut.filter(|dut| *dut != spec::Dut::Nat);
+    if let Some(dut) = other.filter(|_| limits != Limits::default()) {
+        bail!("--dut {dut}: --connections and --new-connections are limits of --dut nat");
+    }
+    Ok(limits)
 }

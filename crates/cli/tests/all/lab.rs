@@ -220,3 +220,64 @@ fn a_server_without_a_socket_is_ready_when_its_program_is_at_the_interface() {
     assert!(page.contains("50 opened, 0 failed") && page.contains("Handshake, median"));
     assert!(page.contains("own frames, not those sent") && !page.contains("was not measured"));
 }
+
+/// Packets of the rule whose text has this in it, as nftables lists them.
+fn packets(listed: &str, what: &str) -> u64 {
+    let rule = listed.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {listed}"));
+    let (_, counted) = rule.split_once("packets ").expect("a counter");
+    counted.split(' ').next().and_then(|packets| packets.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_nat_translates_and_what_it_says_of_itself_is_what_nftables_and_connection_tracking_say() {
+    let dir = folder();
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let served =
+        format!("{binary} sessions serve --on rx0 --requests 100 -q --report {}", path(&dir, "served"));
+    let (nft, entries, result) = (path(&dir, "nft"), path(&dir, "entries"), path(&dir, "result.json"));
+    let script = format!(
+        "{binary} sessions --on tx0 --to 198.19.0.2:80 --clients 198.18.1.0/24 --connections 250 --use-again --rate 2kcps --rto 100ms \
+         --timeout 1s --json -q > {result}
+         ip netns exec dut nft list ruleset > {nft}; ip netns exec dut cat /proc/sys/net/netfilter/nf_conntrack_count > {entries}"
+    );
+    let mut lab = command("netdyno lab --connections 200");
+    lab.args(["--server", &served, "--", "sh", "-c", &script]);
+    let said = start(lab).wait().ok().stderr;
+    let read = |file: &str| std::fs::read_to_string(file).expect("a file");
+    let report: serde_json::Value = serde_json::from_str(&read(&result)).expect("a result");
+    let sessions = &report["result"]["sessions"];
+    assert_eq!([&sessions["held"]["held"], &sessions["held"]["answered_again"]], [200, 200], "{sessions}");
+    let listed = read(&nft);
+    let nat = |name: &str| number(&sessions["nat"][name]);
+    assert_eq!([nat("translated"), packets(&listed, "masquerade")], [200, 200], "{sessions}: {listed}");
+    assert_eq!(nat("over_connections"), packets(&listed, "ct count over 200"), "{sessions}: {listed}");
+    assert!(nat("over_connections") >= 50, "{sessions}");
+    assert_eq!(nat("invalid"), packets(&listed, "ct state == invalid"), "{sessions}: {listed}");
+    let kept: u64 = read(&entries).trim().parse().expect("a number");
+    assert_eq!(nat("entries"), kept, "{sessions}");
+    assert!(said.contains("device: 200 connections translated, 200 entries at the end"), "{said}");
+}
+
+#[test]
+fn connections_through_a_nat_come_from_its_address() {
+    let peer = "import socket; s = socket.create_server((\"198.19.0.2\", 9)); c, a = s.accept(); print(a[0])";
+    let script = format!(
+        "ip netns exec receiver timeout 10 python3 -c '{peer}' & \
+         for i in $(seq 100); do python3 -c 'import socket; socket.create_connection((\"198.19.0.2\", 9), 1)' 2> /dev/null && break; sleep 0.05; done; wait"
+    );
+    let said = in_lab("--dut nat --addresses", &script).ok().stdout;
+    assert_eq!(said, "198.19.255.254\n");
+}
+
+#[test]
+fn limits_of_connections_are_a_nats() {
+    for (options, says) in [
+        ("--dut router --connections 5", "--connections and --new-connections are limits of --dut nat"),
+        ("--connections 70k", "--connections 70000: 1 to 65535 are possible"),
+        ("--new-connections 5mbps", "--new-connections 5mbps: it is in connections per second"),
+        ("--ports 3 --dut nat", "--dut nat: it stands between two hosts; leave out --ports"),
+    ] {
+        let said = in_lab(options, "true").with(2).stderr;
+        assert!(said.contains(says), "{options}: {said}");
+    }
+}

@@ -156,3 +156,85 @@ fn the_connections_that_a_router_holds_are_found_to_the_connection() {
     server.signal("INT");
     server.wait().ok();
 }
+
+/// What the lab's NAT counted in a trial.
+fn nat(trial: &Value, name: &str) -> u64 {
+    number(&trial["nat"][name])
+}
+
+#[test]
+fn the_connections_that_a_nat_of_a_lab_holds_are_found_and_its_own_counts_agree() {
+    let dir = folder();
+    let line = "netdyno search session-capacity --lab --lab-connections 200 --max 600 --min 10 --rate 2kcps --settle 100ms --rto 100ms \
+                --timeout 1s --json -q --report";
+    let report = run(format!("{line} {}", path(&dir, "out"))).ok().json();
+    let capacity = &found(&report)["capacity"];
+    assert_eq!([&capacity["connections"], &capacity["failed_connections"]], [200, 201], "{}", found(&report));
+    for trial in trials(&report) {
+        let [asked, held] = ["intended_connections", "held"].map(|name| number(&trial[name]));
+        // Its table was empty before, and keeps what was closed.
+        assert_eq!([nat(trial, "translated"), nat(trial, "entries")], [held, held], "{trial}");
+        assert_eq!(nat(trial, "over_connections") > 0, asked > 200, "{trial}");
+        assert_eq!(held, asked.min(200), "{trial}");
+        let others = ["over_rate", "insert_failed", "table_full", "early_dropped"];
+        assert!(others.into_iter().all(|name| nat(trial, name) == 0), "{trial}");
+    }
+    // Nothing came to the server that it had not answered before.
+    assert_eq!(number(&report["result"]["sessions_served"]["bad_cookies"]), 0);
+    let page = std::fs::read_to_string(path(&dir, "out/report.html")).expect("a page");
+    assert!(page.contains("nat took") && page.contains("nat entries"), "no counts of the NAT");
+    // As if it had been ended after four trials. Nothing is to be said again of a lab.
+    let mut part = report.clone();
+    let search = &mut part["result"]["sessions_search"];
+    search["complete"] = false.into();
+    search["trials"].as_array_mut().expect("trials").truncate(4);
+    std::fs::write(path(&dir, "part.json"), part.to_string()).expect("written");
+    let on = format!("netdyno search session-capacity --continue {} --json -q", path(&dir, "part.json"));
+    let whole = run(on).ok().json();
+    assert_eq!(trials(&whole)[..4], trials(&part)[..]);
+    assert_eq!(found(&whole)["capacity"]["connections"], 200, "{}", found(&whole));
+}
+
+#[test]
+fn the_rate_of_new_connections_that_a_nat_of_a_lab_takes_is_found() {
+    let line = "netdyno search sessions --lab --lab-new-connections 2kcps --trial-duration 1s --settle 100ms --min 1kcps --max 4kcps \
+                --precision 4% --confirm 2 --timeout 1s --json -q";
+    let ran = run(line);
+    let report = ran.json();
+    let rate = &found(&report)["rate"];
+    // On a machine that is too busy nothing is decided, and so nothing found.
+    if decided(found(&report)) {
+        assert_eq!(ran.status, 0, "{}", found(&report));
+        let (passed, failed) = (real(&rate["per_second"]), real(&rate["failed_per_second"]));
+        assert!(passed <= 2041.0 && failed > passed, "{}", found(&report));
+        assert!(passed >= 1900.0 && failed > 1990.0, "{}", found(&report));
+    }
+    for trial in trials(&report) {
+        let [opened, finished] = ["opened", "finished"].map(|name| number(&trial[name]));
+        // Each that was answered it had taken, and it took none that was not opened.
+        assert!((finished..=opened).contains(&nat(trial, "translated")), "{trial}");
+        let again = trial["retransmitted_syns"].as_u64().unwrap_or(0);
+        assert!(nat(trial, "over_rate") <= again + opened - finished, "{trial}");
+        if trial["verdict"] == "passed" {
+            assert_eq!([nat(trial, "translated"), nat(trial, "over_rate")], [opened, 0], "{trial}");
+        }
+    }
+}
+
+#[test]
+fn what_a_lab_has_is_not_said_again() {
+    let line = "netdyno search sessions --lab";
+    for (options, says) in [
+        ("--on tx0", "--on"),
+        ("--to 198.18.0.2", "--to"),
+        ("--mac 02:00:00:00:00:01", "--mac"),
+        ("--ports 4", "--ports"),
+        ("--lab-impair loss=1%", "--lab-impair"),
+        ("--lab-dut router --lab-connections 5", "it is of the device --lab-dut nat"),
+        ("--lab-connections 70000", "1 to 65535"),
+        ("--lab-new-connections 5mbps", "in connections per second"),
+    ] {
+        let said = run(format!("{line} {options}")).with(2).stderr;
+        assert!(said.contains(says), "{options}: {said}");
+    }
+}

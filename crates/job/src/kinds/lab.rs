@@ -4,6 +4,7 @@ use crate::device_counters::DeviceCounters;
 use crate::dropped::{Trace, Tracing};
 use crate::impaired::Device;
 use crate::place::Place;
+use ::lab::nat::Limits;
 use ::lab::{Bottleneck, Kind, Lab, Located, Loss};
 use anyhow::{Result, anyhow, bail};
 use report::Report;
@@ -22,14 +23,53 @@ const SAVED: Duration = Duration::from_millis(5);
 /// Two interfaces between which a device of ours forwards.
 pub const PROGRAM: ::lab::Device = ::lab::Device { kind: Kind::Program, bottleneck: None, loss: None };
 
-/// The device that is asked for, if any.
-pub fn device(dut: Option<Dut>, bottleneck: Option<Bottleneck>, loss: Option<Loss>) -> Option<::lab::Device> {
+/// The device that is asked for, if any; `limits` are those of a NAT.
+pub fn device(
+    dut: Option<Dut>,
+    bottleneck: Option<Bottleneck>,
+    loss: Option<Loss>,
+    limits: Limits,
+) -> Option<::lab::Device> {
     let kind = match dut {
         None if bottleneck.is_none() && loss.is_none() => return None,
         None | Some(Dut::Bridge) => Kind::Bridge,
         Some(Dut::Router) => Kind::Router,
+        Some(Dut::Nat) => Kind::Nat(limits),
     };
     Some(::lab::Device { kind, bottleneck, loss })
+}
+
+/// The device that a job asks for, if any. With a limit of connections it is a NAT, with any other limit `limited`, unless said.
+///
+/// # Errors
+/// What does not go together, or cannot be.
+pub fn asked_for(asked: &spec::Lab, limited: Option<Dut>) -> Result<Option<::lab::Device>> {
+    let bottleneck = of_job(asked)?;
+    let loss = asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
+    let slows = bottleneck.is_some() || loss.is_some();
+    let counts = asked.limits_connections();
+    if asked.impair.is_some() && (asked.dut.is_some() || slows || counts) {
+        bail!(
+            "lab.impair: that is a device of its own; leave out `dut`, `bottleneck`, `loss`, `connections` and `new_connections`"
+        );
+    }
+    let dut = asked.dut.or(if counts { Some(Dut::Nat) } else { limited.filter(|_| slows) });
+    if counts && dut != Some(Dut::Nat) {
+        bail!("lab: `connections` and `new_connections` are limits of `dut: nat`");
+    }
+    let limits = limits(asked)?;
+    Ok(device(dut, bottleneck, loss, limits).or(asked.impair.as_ref().map(|_| PROGRAM)))
+}
+
+fn limits(asked: &spec::Lab) -> Result<Limits> {
+    let limits = Limits { connections: asked.most_connections(), per_second: asked.most_new_connections() };
+    if asked.connections.is_some() && limits.connections.is_none() {
+        bail!("lab.connections: it is 1 to 65535");
+    }
+    if asked.new_connections.is_some() && limits.per_second.is_none() {
+        bail!("lab.new_connections: it is in connections per second, up to 1000kcps: 2kcps");
+    }
+    Ok(limits)
 }
 
 /// The CPUs that do a device's work: all but the last, which sends.
@@ -67,13 +107,7 @@ impl TwoHosts {
         if asked.ports.is_some() {
             bail!("`.lab.ports`: this lab has two hosts; leave it out");
         }
-        let bottleneck = of_job(asked)?;
-        let loss =
-            asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
-        if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
-            bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
-        }
-        let mut device = device(asked.dut, bottleneck, loss).or(asked.impair.as_ref().map(|_| PROGRAM));
+        let mut device = asked_for(asked, Some(Dut::Bridge))?;
         if let Some(device) =
             device.as_mut().filter(|device| device.kind == Kind::Bridge && asked.dut.is_none())
         {

@@ -7,7 +7,7 @@ use crate::mesh::{self, Station, UDP};
 use crate::place::Place;
 use crate::session::Elsewhere;
 use ::lab::{Host, Lab, Located};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use report::units;
 use scenario::{Context as Compiling, Scenario, Sign};
 use spec::{Bench, Consent, Cores, Dut, Pattern};
@@ -406,20 +406,9 @@ impl Ports {
             );
         }
         let ports = asked.ports.or(meshed.then_some(MESH_PORTS));
-        let bottleneck = lab::of_job(asked)?;
-        let loss =
-            asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
-        if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
-            bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
-        }
-        let limited = bottleneck.is_some() || loss.is_some();
-        let dut = asked.dut.or(match ports {
-            Some(_) => Some(Dut::Bridge),
-            None => limited.then_some(Dut::Router),
-        });
-        let device = lab::device(dut, bottleneck, loss);
-        let device = device.or(asked.impair.as_ref().map(|_| lab::PROGRAM));
-        let router = device.is_some_and(|device| device.kind == ::lab::Kind::Router);
+        let asked = spec::Lab { dut: asked.dut.or(ports.map(|_| Dut::Bridge)), ..asked.clone() };
+        let device = lab::asked_for(&asked, Some(Dut::Router))?;
+        let router = device.is_some_and(|device| device.kind.routes());
         let queues = match bench.cores.as_deref() {
             Some(Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
             _ => 1,

@@ -46,7 +46,7 @@ pub use crate::data::sections::received::{Loss, Rx, RxInterface};
 pub use crate::data::sections::reflection::{Reflection, StampReflection};
 pub use crate::data::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::data::sections::sent::{Core, SignedFrames, Tx, TxInterface};
-pub use crate::data::sections::sessions::{HeldSessions, Sessions, SessionsServed};
+pub use crate::data::sections::sessions::{HeldSessions, NatCounts, Sessions, SessionsServed};
 pub use crate::data::sections::sessions_search::{
     SessionCapacityFound, SessionRateFound, SessionTrial, SessionVerdict, SessionsSearch, SessionsSearchKind,
 };

@@ -8,6 +8,7 @@ use super::Run;
 use super::clone::safety::is_private;
 use super::{passive, shared};
 use crate::carrier::{self, Ends};
+use crate::device_nat::DeviceNat;
 use crate::panel::Names;
 use crate::place::Place;
 use crate::run::counters::Leaving;
@@ -80,6 +81,8 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     let one = std::slice::from_ref(&place);
     let mut panel = passive::panel(session, title, &report, one, Names::unknown(0))?;
     let mut leaving = Leaving::begin(&place)?;
+    let nat = DeviceNat::around(&place)?;
+    let nat = nat.map(|nat| anyhow::Ok((nat.begin()?, nat))).transpose()?;
     let over = AtomicBool::new(false);
     let (ran, watched) = std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
@@ -111,6 +114,9 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     report.intervals =
         intervals.map(|ends| outcome::interval(ends.map(|(at, now)| (at, moved(&now))))).collect();
     outcome::fill(&mut report, &plan, (&counts, &ran, open), &times);
+    if let (Some((before, nat)), Some(made)) = (nat, &mut report.result.sessions) {
+        made.nat = Some(nat.since(&before)?);
+    }
     outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
     outcome::compare(&mut report, &place, &counts, &mut leaving);
     Ok(report)

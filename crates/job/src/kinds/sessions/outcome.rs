@@ -112,6 +112,7 @@ pub(super) fn fill(
         cpu_ns: ran.cpu_ns,
         handshake_ns: Distribution::whole(handshake),
         answer_ns: Distribution::whole(answer),
+        nat: None,
     });
 }
 

@@ -11,9 +11,11 @@
 //! from trial to trial, so that a device meets those of the last trial again as late as can be.
 
 mod capacity;
+mod lab;
 
 use super::{IN_FLIGHT, Plan, outcome, way};
 use crate::carrier::{self, Ends};
+use crate::device_nat::DeviceNat;
 use crate::kinds::{Run, passive, shared};
 use crate::panel::{Names, Panel};
 use crate::place::Place;
@@ -24,8 +26,8 @@ use crate::trials::{PacketThreads, nanos};
 use anyhow::{Context as _, Result, bail};
 use engine::Priority;
 use report::{
-    Code, EndpointStage, Report, SessionRateFound, SessionTrial, SessionVerdict, SessionsSearch as Found,
-    SessionsSearchKind, units,
+    Code, EndpointStage, NatCounts, Report, SessionRateFound, SessionTrial, SessionVerdict,
+    SessionsSearch as Found, SessionsSearchKind, units,
 };
 use sessions::{Clients, Counts, Load, Ran};
 use snapshot::Title;
@@ -74,10 +76,29 @@ fn tested(job: &SessionsSearch) -> Sessions {
 pub fn run(job: &SessionsSearch, earlier: Option<Report>, session: &Session) -> Result<Report> {
     passive::check(job)?;
     let args = tested(job);
-    let place = Place::find(&args.on)?;
-    place.guard(&session.consent.yes_disrupt)?;
+    match &job.lab {
+        Some(asked) => lab::within(asked, args, |place, args, nat| {
+            search(job, args, earlier, (place, nat.as_ref()), session)
+        }),
+        None => {
+            let place = Place::find(&args.on)?;
+            place.guard(&session.consent.yes_disrupt)?;
+            let nat = DeviceNat::around(&place)?;
+            search(job, &args, earlier, (place, nat.as_ref()), session)
+        }
+    }
+}
+
+/// From this place, with these connections.
+fn search(
+    job: &SessionsSearch,
+    args: &Sessions,
+    earlier: Option<Report>,
+    (place, nat): (Place, Option<&DeviceNat>),
+    session: &Session,
+) -> Result<Report> {
     shared::measurable(&place)?;
-    let plan = Plan::of(&args, &place)?;
+    let plan = Plan::of(args, &place)?;
     let lasts = args.duration.as_deref().copied();
     session.stop_in_order();
     let mut ends = Ends::none();
@@ -88,7 +109,7 @@ pub fn run(job: &SessionsSearch, earlier: Option<Report>, session: &Session) -> 
     let mut report = passive::report("search", &place, (None, lasts));
     let following = ends.wait(session, &mut report)?;
     let way = way(&place, &session.stop)?;
-    let next_hop = plan.next_hop(&args, &place)?;
+    let next_hop = plan.next_hop(args, &place)?;
     report.environment.engine = Some(outcome::choice(clients.is_native(), clients.reason(), &way));
     session.meet()?;
     let title = Title {
@@ -108,7 +129,7 @@ pub fn run(job: &SessionsSearch, earlier: Option<Report>, session: &Session) -> 
     let course = Course::new(kept.unwrap_or_default());
     // What a veth interface sends this machine carries on, and most often to a device on it.
     let packet_threads = (place.interface.kind.as_deref() == Some("veth")).then(PacketThreads::find);
-    let bench = Bench { clients: &clients, way: &way, load, session, packet_threads };
+    let bench = Bench { clients: &clients, way: &way, load, session, packet_threads, nat };
     let lasts_or = lasts.unwrap_or(LASTS);
     let rate = args.connections_per_second();
     let mut through = Through { bench, find: &job.find, rate, lasts: lasts_or, panel, course, tried: false };
@@ -240,6 +261,7 @@ struct Bench<'a> {
     load: Load,
     session: &'a Session,
     packet_threads: Option<PacketThreads>,
+    nat: Option<&'a DeviceNat>,
 }
 
 impl Bench<'_> {
@@ -257,7 +279,8 @@ impl Bench<'_> {
     }
 
     /// Opens connections and carries them to their ends; what was counted meanwhile.
-    fn open(&self, load: &Load, panel: &mut Panel) -> Result<(Counts, Ran)> {
+    fn open(&self, load: &Load, panel: &mut Panel) -> Result<(Counts, Ran, Option<NatCounts>)> {
+        let nat = self.nat.map(|nat| anyhow::Ok((nat, nat.begin()?))).transpose()?;
         let before = self.clients.counts();
         let over = AtomicBool::new(false);
         let ran = std::thread::scope(|scope| {
@@ -271,7 +294,8 @@ impl Bench<'_> {
         });
         let Ok(ran) = ran else { bail!("the thread that opens connections ended by a defect") };
         let ran = ran.context("opening connections")?;
-        Ok((self.clients.counts().since(&before), ran))
+        let nat = nat.map(|(nat, before)| nat.since(&before)).transpose()?;
+        Ok((self.clients.counts().since(&before), ran, nat))
     }
 
     /// Waits, unless somebody ends it.
@@ -410,11 +434,11 @@ impl Through<'_> {
             },
         };
         let waited_before = self.bench.machine_waited_ns();
-        let (counts, ran) = self.bench.open(&load, &mut self.panel)?;
+        let (counts, ran, nat) = self.bench.open(&load, &mut self.panel)?;
         if ran.stopped || self.bench.session.is_stopped() {
             return Ok(None);
         }
-        let mut row = row(&counts, &ran);
+        let mut row = SessionTrial { nat, ..row(&counts, &ran) };
         row.machine_waited_ns = self.bench.machine_waited_ns().saturating_sub(waited_before);
         row.intended_per_second = rate.map(|rate| rate as f64);
         row.verdict = match rate {
@@ -441,11 +465,11 @@ impl Through<'_> {
             in_flight: self.bench.load.in_flight.or(self.rate.is_none().then_some(IN_FLIGHT)),
             ..self.bench.load(self.rate)
         };
-        let (counts, ran) = self.bench.open(&load, &mut self.panel)?;
+        let (counts, ran, nat) = self.bench.open(&load, &mut self.panel)?;
         if ran.stopped || self.bench.session.is_stopped() {
             return Ok(None);
         }
-        let mut row = row(&counts, &ran);
+        let mut row = SessionTrial { nat, ..row(&counts, &ran) };
         row.intended_connections = Some(asked);
         let answered = counts.used_again_answered.saturating_sub(errors(&counts));
         (row.held, row.answered_again) = (Some(ran.held), Some(answered));

@@ -77,7 +77,7 @@ fn run(args: &SessionsServer, session: &Session) -> Result<Report> {
 /// Segments of an answer whose sums are known to the kernel's program.
 const SEGMENTS: usize = 128;
 
-fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
+pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
     let index = place.interface.index;
     let owners = place.run_in(port::local::owners)??;
     let own = |(owner, address): &(u32, IpAddr)| match address {
@@ -176,7 +176,19 @@ fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &st
         engine: engine.to_owned(),
         ..Tx::default()
     });
-    report.result.sessions_served = Some(SessionsServed {
+    report.result.sessions_served = Some(served(listen, done));
+    if done.no_room > 0 {
+        let said = format!(
+            "{} not sent: the frames that asked for them had no room, and the driver gives none; a smaller `.response_size` may fit",
+            report::units::counted(done.no_room, "segment")
+        );
+        report.result.verdict.fall_short(Code::SessionsUnsent, said);
+    }
+}
+
+/// What it did, in the report.
+pub(super) fn served(listen: SocketAddrV4, done: &Served) -> SessionsServed {
+    SessionsServed {
         listen: listen.to_string(),
         syns: done.syns,
         requests: done.requests,
@@ -190,12 +202,5 @@ fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &st
         arp_replies: done.arp_replies,
         request_bytes: done.request_bytes,
         answer_bytes: done.answer_bytes,
-    });
-    if done.no_room > 0 {
-        let said = format!(
-            "{} not sent: the frames that asked for them had no room, and the driver gives none; a smaller `.response_size` may fit",
-            report::units::counted(done.no_room, "segment")
-        );
-        report.result.verdict.fall_short(Code::SessionsUnsent, said);
     }
 }

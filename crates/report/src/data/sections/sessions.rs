@@ -140,6 +140,30 @@ pub struct Sessions {
     /// From the first sending of the request to the end of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_ns: Option<Distribution>,
+    /// What the lab's NAT counted meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nat: Option<NatCounts>,
+}
+
+/// What the NAT of a lab counted (nftables, and the kernel's connection tracking): the device's own word, beside that of the tester.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NatCounts {
+    /// Connections that were given an address and a port.
+    pub translated: u64,
+    /// Entries that its table had at the end, those of closed connections among them, which it keeps for a time.
+    pub entries: u64,
+    /// Packets dropped because they would have begun one connection more than it holds.
+    pub over_connections: u64,
+    /// Packets dropped because they would have begun more connections a second than it takes.
+    pub over_rate: u64,
+    /// Packets dropped because they belong to no connection and begin none.
+    pub invalid: u64,
+    /// Connections that found no free place, as where no port is left (`insert_failed`).
+    pub insert_failed: u64,
+    /// Packets dropped because the kernel's table was full (`drop`).
+    pub table_full: u64,
+    /// Entries that the kernel's table gave up for new ones (`early_drop`).
+    pub early_dropped: u64,
 }
 
 /// TCP connections that were held open.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::figure::{Measured, Within, figures};
 use crate::data::model::Report;
 use crate::data::sections::endpoint_search::EndpointStage;
+use crate::data::sections::sessions::NatCounts;
 use crate::data::words::words;
 
 /// What a search by TCP connections through a device found.
@@ -113,6 +114,9 @@ pub struct SessionTrial {
     /// Times that the trial was done before and could not be decided.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub undecided_before: u64,
+    /// What the lab's NAT counted in the trial. The search empties the table of a NAT of its own lab before each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nat: Option<NatCounts>,
     /// `done`; of a rate `passed`, `failed`, or `undecided` (the tester may be the cause).
     #[schemars(with = "String")]
     pub verdict: SessionVerdict,

@@ -3,7 +3,7 @@
 use super::{Line, Section};
 use crate::data::distribution::Distribution;
 use crate::data::model::Report;
-use crate::data::sections::sessions::{HeldSessions, Sessions, SessionsServed};
+use crate::data::sections::sessions::{HeldSessions, NatCounts, Sessions, SessionsServed};
 use crate::data::units;
 use crate::render::html::grid::Facts;
 
@@ -111,6 +111,28 @@ impl HeldSessions {
     }
 }
 
+impl NatCounts {
+    /// For a person.
+    pub fn facts(&self) -> Vec<String> {
+        shown([
+            ("connections translated", self.translated, true),
+            ("entries at the end", self.entries, true),
+            ("packets dropped for one connection too many", self.over_connections, false),
+            ("packets dropped for their rate", self.over_rate, false),
+            ("packets of no connection dropped", self.invalid, false),
+            ("connections without a place", self.insert_failed, false),
+            ("packets dropped by a full table", self.table_full, false),
+            ("entries given up for new ones", self.early_dropped, false),
+        ])
+    }
+
+    /// Packets and connections that it did not take.
+    pub(crate) fn refused(&self) -> u64 {
+        let all = [self.over_connections, self.over_rate, self.insert_failed, self.table_full];
+        all.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
 impl SessionsServed {
     /// What happened, in one sentence without its full stop.
     pub(crate) fn sentence(&self) -> String {
@@ -153,6 +175,7 @@ impl Section for OfSessions {
             lines.push(Line::facts("answers", s.answered()));
             lines.extend(s.held.iter().map(|held| Line::facts("held", held.facts())));
             lines.push(Line::facts("segments", s.segments()));
+            lines.extend(s.nat.iter().map(|nat| Line::facts("nat", nat.facts())));
             lines.extend(s.delays().map(|(name, d)| Line::facts(name, delay_facts(d))));
         }
         lines.extend(report.result.sessions_served.iter().map(|s| Line::facts("served", s.facts())));
@@ -170,6 +193,7 @@ impl Section for OfSessions {
             facts.add("answers", &s.answered().join(", "));
             s.held.iter().for_each(|held| facts.add("held", &held.facts().join(", ")));
             facts.add("segments", &s.segments().join(", "));
+            s.nat.iter().for_each(|nat| facts.add("nat", &nat.facts().join(", ")));
         }
         if let Some(s) = &report.result.sessions_served {
             facts.add("served", &s.facts().join(", "));

@@ -73,7 +73,17 @@ impl SessionsSearch {
         let mut rows: Vec<_> =
             self.trials.iter().filter_map(|trial| Some((trial.intended_connections?, trial))).collect();
         rows.sort_by_key(|(asked, _)| *asked);
-        let header = ["asked for", "opened", "held", "answered again", "failed", "sent again", "verdict"];
+        let header = [
+            "asked for",
+            "opened",
+            "held",
+            "answered again",
+            "failed",
+            "sent again",
+            "nat took",
+            "nat refused",
+            "verdict",
+        ];
         let mut table = Table::with_header(header);
         for (asked, t) in rows.iter().take(TABLE) {
             let count = |n: u64| (n > 0).then(|| units::count(n));
@@ -83,6 +93,8 @@ impl SessionsSearch {
                 t.answered_again.map(units::count),
                 count(t.failed),
                 count(t.retransmitted),
+                took(t),
+                refused(t),
                 Some(t.verdict.to_string()),
             ];
             table.row(&units::count(*asked), cells);
@@ -104,8 +116,18 @@ impl SessionsSearch {
 
     fn table(&self, options: Options<'_>) -> String {
         let rows = self.by_rate();
-        let header =
-            ["offered/s", "opened/s", "opened", "finished", "failed", "sent again", "late", "verdict"];
+        let header = [
+            "offered/s",
+            "opened/s",
+            "opened",
+            "finished",
+            "failed",
+            "sent again",
+            "late",
+            "nat took",
+            "nat refused",
+            "verdict",
+        ];
         let mut table = Table::with_header(header);
         for (offered, t) in rows.iter().take(TABLE) {
             let count = |n: u64| (n > 0).then(|| units::count(n));
@@ -118,6 +140,8 @@ impl SessionsSearch {
                     count(t.failed),
                     count(t.retransmitted),
                     count(t.late),
+                    took(t),
+                    refused(t),
                     Some(t.verdict.to_string()),
                 ],
             );
@@ -129,6 +153,16 @@ impl SessionsSearch {
         }
         text
     }
+}
+
+/// Connections that the lab's NAT translated.
+fn took(trial: &SessionTrial) -> Option<String> {
+    trial.nat.as_ref().map(|nat| units::count(nat.translated))
+}
+
+/// What it did not take, SYNs that were sent again among them.
+fn refused(trial: &SessionTrial) -> Option<String> {
+    trial.nat.as_ref().map(|nat| units::count(nat.refused()))
 }
 
 /// What is said of a search that has found nothing.
@@ -234,11 +268,15 @@ impl Section for Searched {
             "came twice",
             "late",
             "undecided before",
+            "nat took",
+            "nat entries",
+            "nat refused",
             "verdict",
         ];
         let mut grid = Grid::new(header);
         for t in s.trials.iter().take(MOST_ROWS) {
-            let some = |n: Option<u64>| n.map_or(DASH.to_owned(), units::count);
+            let dash = || DASH.to_owned();
+            let some = |n: Option<u64>| n.map_or_else(dash, units::count);
             let cells = [
                 t.stage.to_string(),
                 t.intended_per_second.map_or(DASH.to_owned(), |rate| units::count(rate.round() as u64)),
@@ -253,6 +291,9 @@ impl Section for Searched {
                 units::count(t.duplicates),
                 units::count(t.late),
                 units::count(t.undecided_before),
+                took(t).unwrap_or_else(dash),
+                t.nat.as_ref().map_or_else(dash, |nat| units::count(nat.entries)),
+                refused(t).unwrap_or_else(dash),
                 t.verdict.to_string(),
             ];
             grid.row(&t.number.to_string(), cells);

@@ -3,25 +3,18 @@
 use super::Place;
 use crate::impaired::Device;
 use crate::kinds::lab;
-use ::lab::{Kind, Lab, Options};
+use ::lab::{Lab, Options};
 use ::transport::native::{Server, ServerOptions, serve};
 use ::transport::phase::Stop;
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use endpoint::native::PORT;
 use spec::Dut;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Does `work` at the sending host of a lab, with a server at the other.
 pub fn within<T: Send>(asked: &spec::Lab, work: impl FnOnce(Place) -> Result<T> + Send) -> Result<T> {
-    let bottleneck = lab::of_job(asked)?;
-    let loss = asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
-    if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
-        bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
-    }
-    let limited = bottleneck.is_some() || loss.is_some();
-    let device = lab::device(asked.dut.or(limited.then_some(Dut::Router)), bottleneck, loss);
-    let device = device.or(asked.impair.as_ref().map(|_| lab::PROGRAM));
-    let router = device.is_some_and(|device| device.kind == Kind::Router);
+    let device = lab::asked_for(asked, Some(Dut::Router))?;
+    let router = device.is_some_and(|device| device.kind.routes());
     // A router has addresses, or it is none.
     let lab = Lab::two_hosts(&Options {
         addresses: true,
