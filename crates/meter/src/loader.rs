@@ -193,10 +193,9 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
             Some((rings(skeleton.maps.frames.as_fd(), cpus)?, Switch(over)))
         }
     };
-    let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
     Ok(Loaded {
         program: keep(program)?,
-        clock: ClockMap(clock),
+        clock: ClockMap(MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?),
         refused: None,
         counts_tags,
         shared,
