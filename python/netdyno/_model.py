@@ -82,6 +82,7 @@ __all__ = [
     "Loss",
     "LossAt",
     "Metering",
+    "NatCounts",
     "NotTaken",
     "Note",
     "Opening",
@@ -2925,6 +2926,39 @@ class Metering(Record):
     }
 
 
+class NatCounts(Record):
+    """What the NAT of a lab counted (nftables, and the kernel's connection tracking): the device's own word, beside that of
+    the tester."""
+
+    early_dropped: int
+    """Entries that the kernel's table gave up for new ones (`early_drop`)."""
+    entries: int
+    """Entries that its table had at the end, those of closed connections among them, which it keeps for a time."""
+    insert_failed: int
+    """Connections that found no free place, as where no port is left (`insert_failed`)."""
+    invalid: int
+    """Packets dropped because they belong to no connection and begin none."""
+    over_connections: int
+    """Packets dropped because they would have begun one connection more than it holds."""
+    over_rate: int
+    """Packets dropped because they would have begun more connections a second than it takes."""
+    table_full: int
+    """Packets dropped because the kernel's table was full (`drop`)."""
+    translated: int
+    """Connections that were given an address and a port."""
+
+    _MEMBERS = {
+        "early_dropped": ("", None),
+        "entries": ("", None),
+        "insert_failed": ("", None),
+        "invalid": ("", None),
+        "over_connections": ("", None),
+        "over_rate": ("", None),
+        "table_full": ("", None),
+        "translated": ("", None),
+    }
+
+
 class NotTaken(Record):
     """Something netdyno would have chosen, and why it could not."""
 
@@ -3557,6 +3591,8 @@ class SessionTrial(Record):
     machine_waited_ns: int | None
     """Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor meanwhile:
     connections due then may have come to the device in a burst."""
+    nat: NatCounts | None
+    """What the lab's NAT counted in the trial. The search empties the table of a NAT of its own lab before each."""
     number: int
     """Number of the trial, from 1."""
     opened: int
@@ -3585,6 +3621,7 @@ class SessionTrial(Record):
         "intended_per_second": ("", None),
         "late": ("", None),
         "machine_waited_ns": ("", None),
+        "nat": ("NatCounts", None),
         "number": ("", None),
         "opened": ("", None),
         "opened_per_second": ("", None),
@@ -3649,6 +3686,8 @@ class Sessions(Record):
     """Connections that were opened more than a millisecond after they were due."""
     malformed: int
     """Segments whose lengths contradict themselves."""
+    nat: NatCounts | None
+    """What the lab's NAT counted meanwhile."""
     not_http: int
     """Whole answers that do not begin with a status of HTTP/1.1."""
     open: int
@@ -3734,6 +3773,7 @@ class Sessions(Record):
         "interim_answers": ("", 0),
         "late": ("", None),
         "malformed": ("", None),
+        "nat": ("NatCounts", None),
         "not_http": ("", 0),
         "open": ("", 0),
         "opened": ("", None),
@@ -4331,6 +4371,9 @@ class Stream(Record):
     """The longest time between two arrivals."""
     gap_mean_ns: int | None
     """Mean time between two arrivals."""
+    inter_arrival_ns: Distribution | None
+    """Times from one arrival to the next, whatever their numbers: one over frames that were lost is one long time, and a copy
+    of a frame is an arrival, too. Where that was asked for; kept for the first streams only."""
     jitter_ns: float | None
     """Interarrival jitter (RFC 3550, 6.4.1) at the end."""
     latency_max_ns: int | None
@@ -4367,6 +4410,7 @@ class Stream(Record):
         "duplicated_frames": ("", None),
         "gap_max_ns": ("", None),
         "gap_mean_ns": ("", None),
+        "inter_arrival_ns": ("Distribution", None),
         "jitter_ns": ("", None),
         "latency_max_ns": ("", None),
         "latency_mean_ns": ("", None),
@@ -5026,6 +5070,7 @@ _CLASSES: dict[str, type[Record]] = {
     "Loss": Loss,
     "LossAt": LossAt,
     "Metering": Metering,
+    "NatCounts": NatCounts,
     "NotTaken": NotTaken,
     "Note": Note,
     "Opening": Opening,
