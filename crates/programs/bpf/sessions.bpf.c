@@ -539,6 +539,7 @@ static __always_inline int in_syn_sent(struct work *work, const struct arrived *
 struct scan {
 	struct head *head;
 	__u64 near, far; /* the last sixteen bytes */
+	__u64 older;	 /* those before them */
 	__u32 length;    /* bytes of the segment that were loaded */
 	__u32 number;    /* Content-Length */
 	__u32 end;       /* behind the head, once that is known */
@@ -557,6 +558,7 @@ static long scan_head(__u32 i, void *context)
 	if (i >= scan->length)
 		return 1;
 	byte = scan->head->bytes[i & (HEAD_MOST - 1)];
+	scan->older = scan->older << 8 | scan->far >> 56;
 	scan->far = scan->far << 8 | scan->near >> 56;
 	scan->near = scan->near << 8 | byte;
 	if ((__u32)scan->near == 0x0d0a0d0a) {
@@ -579,8 +581,9 @@ static long scan_head(__u32 i, void *context)
 		scan->known = 0;
 		scan->number = 0;
 	}
-	/* "ansfer-encoding:". */
-	if ((scan->near | caps) == 0x6e636f64696e673aULL && (scan->far | caps) == 0x616e736665722d65ULL)
+	/* "\ntr", "ansfer-e" and "ncoding:": not that of Content-Transfer-Encoding. */
+	if ((scan->near | caps) == 0x6e636f64696e673aULL && (scan->far | caps) == 0x616e736665722d65ULL &&
+	    ((scan->older | caps) & 0xffffff) == 0x2a7472)
 		scan->coded = 1;
 	return 0;
 }
@@ -612,8 +615,8 @@ __noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 
 	return scan.known && !scan.coded ? scan.end + scan.number : TO_THE_END;
 }
 
-/* No more answers of 1xx than this are looked for before the one that they announce. */
-#define INTERIM_MOST 2
+/* No more answers of 1xx than this are looked for in a segment before the one that they announce. */
+#define INTERIM_MOST 4
 
 /* The status of the answer that begins `at` there in the frame; 0: it is none of HTTP/1.1, or the frame ends within it. */
 static __always_inline __u32 status_at(struct work *work, __u32 at, __u32 payload)
@@ -639,12 +642,13 @@ static __always_inline __u32 status_at(struct work *work, __u32 at, __u32 payloa
 static __always_inline __u32 begins(struct work *work, const struct arrived *in)
 {
 	__u32 status, length, before = 0, class;
+	__u8 first = 0;
 
 	work->clear |= WORD_CLASS;
 	for (int i = 0; i <= INTERIM_MOST; i++) {
 		status = status_at(work, in->at + before, in->payload - before);
 		length = answer_length(work->ctx, in->at + before, in->payload - before, status < 200 || status == 204 || status == 304);
-		if (status < 100 || status >= 200 || status == 101 || length == TO_THE_END)
+		if (i == INTERIM_MOST || status < 100 || status >= 200 || status == 101 || length == TO_THE_END)
 			break;
 		work->counts->interim++;
 		before += length;
@@ -652,7 +656,9 @@ static __always_inline __u32 begins(struct work *work, const struct arrived *in)
 			return ONLY_INTERIM;
 	}
 	class = status / 100;
-	if (!status && in->payload - before < 12)
+	/* What may yet become one. */
+	if (!status && in->payload > before && in->payload - before < 12 && !(in->flags & TCP_FIN) &&
+	    !bpf_xdp_load_bytes(work->ctx, in->at + before, &first, 1) && first == 'H')
 		class = STATUS_UNREAD;
 	work->set |= (__u64)class << WORD_CLASS_SHIFT;
 	/* What is no HTTP has no length either. */

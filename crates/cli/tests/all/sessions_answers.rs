@@ -87,7 +87,23 @@ fn an_answer_is_whole_when_all_came_that_its_head_announces() {
             told: &[("finished", 20), ("answers_to_the_close", 20)],
             said: "",
         },
+        // The encoding of what is inside is none of the answer.
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Transfer-Encoding: binary\r\nContent-Length: 5\r\n\r\nhello",
+            closes: false,
+            words: "--requests 2",
+            told: &[("finished", 20), ("answers", 40), ("status_2xx", 40), ("unframed_answers", 0)],
+            said: "",
+        },
         // Announced in segments of their own, or in one.
+        Case {
+            parts: "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n\
+                    HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            closes: false,
+            words: "--requests 2",
+            told: &[("answers", 40), ("status_2xx", 40), ("status_1xx", 0), ("interim_answers", 120)],
+            said: "",
+        },
         Case {
             parts: "HTTP/1.1 100 Continue\r\n\r\n|HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n|HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
             closes: false,
@@ -130,6 +146,13 @@ fn an_answer_is_whole_when_all_came_that_its_head_announces() {
             words: "",
             told: &[("finished", 20), ("not_http", 0), ("status_unread", 20), ("answers", 20)],
             said: "20 had a status that was not read",
+        },
+        Case {
+            parts: "no\n",
+            closes: true,
+            words: "",
+            told: &[("finished", 20), ("not_http", 20), ("status_unread", 0)],
+            said: "20 had no status of HTTP/1.1",
         },
         Case {
             parts: "SSH-2.0-server\r\n",

@@ -213,7 +213,14 @@ impl Settings {
         };
         let seed = job.seed;
         let shape = job.shape.map(|shape| (shape.into_value(), seed.unwrap_or_else(shared::draw_seed)));
-        let shaped = shape.is_some() && job.sign == Sign::Always;
+        let through = Through::of(through, consent);
+        // As of `send`, it is told by itself how frames came after each other unless several cores send parts of a stream.
+        let is_one = match &through.cores {
+            None => true,
+            Some(spec::Cores::Number(number)) => *number == 1,
+            Some(spec::Cores::List(list)) => list.len() == 1,
+        };
+        let shaped = shape.is_some() && job.sign == Sign::Always && is_one;
         let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
         Ok(Settings {
             interface: first.on,
@@ -238,7 +245,7 @@ impl Settings {
             sign: job.sign == Sign::Always,
             oversize: job.oversize,
             skip_corrupt: job.skip_corrupt,
-            through: Through::of(through, consent),
+            through,
             metering: Metering {
                 measure: first.measure,
                 round_trip: job.round_trip,

@@ -566,7 +566,8 @@ fn scenario(
     let made = what::scenario(scenario, Some(args.seed), context, place, stop)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
-    if let Some(place) = place {
+    // Of a load that agents share each sends a part.
+    if let Some(place) = place.filter(|_| !args.job.share) {
         shared::check_peaks(&compiled.program, scenario.name(), place)?;
     }
     let rate = match compiled.rate {

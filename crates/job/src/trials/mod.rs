@@ -35,6 +35,17 @@ use std::time::Duration;
 use traffic::fraction::gcd;
 use traffic::{Rate, Schedule};
 
+/// Says that nothing is known of what this machine held up, if its packet threads matter and the kernel does not tell of them.
+pub fn warn_if_silent(threads: Option<&PacketThreads>, warnings: &mut report::Warnings) {
+    if threads.is_some_and(|threads| threads.waited_ns().is_none()) {
+        warnings.add(
+            report::Code::KernelSilent,
+            "the kernel does not tell here how long its packet threads (ksoftirqd) waited for a processor: what the device loses while this \
+             machine is busy cannot be told from what it loses by itself",
+        );
+    }
+}
+
 /// A time in a trial's own unit.
 pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)

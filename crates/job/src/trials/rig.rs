@@ -184,13 +184,7 @@ impl Rig {
         let in_a_lab = ports.on_this_machine();
         let packet_threads = in_a_lab.then(PacketThreads::find);
         let mut warnings = Warnings::default();
-        if packet_threads.as_ref().is_some_and(|threads| threads.waited_ns().is_none()) {
-            warnings.add(Code::KernelSilent,
-                "the kernel does not tell here how long its packet threads (ksoftirqd) waited for a processor: what the device \
-                 loses while this machine is busy cannot be told from what it loses by itself"
-                    .to_owned(),
-            );
-        }
+        super::warn_if_silent(packet_threads.as_ref(), &mut warnings);
         let tracing = tracing(bench, &ports);
         if let Some(why) = tracing.refused() {
             warnings.add(Code::DropsNotTraced, why.to_owned());

@@ -158,7 +158,7 @@ pub(super) fn judge(
     }
     if counts.to_the_close > 0 {
         let said = format!(
-            "{} of {} had no length in their first segment, and the server's close ended them: whether any was cut short is not known",
+            "{} of {} had no length that was read in their first segment, and the server's close ended them: whether any was cut short is not known",
             units::count(counts.to_the_close),
             units::counted(counts.answers(), "answer")
         );
@@ -201,7 +201,7 @@ fn failures(counts: &Counts) -> String {
 /// Answers that were whole and say that something is wrong.
 fn statuses(counts: &Counts) -> Option<String> {
     let kinds = [
-        (counts.status_1xx, "status 1xx and no other after it"),
+        (counts.status_1xx, "status 1xx, and none was read after it"),
         (counts.status_4xx, "status 4xx"),
         (counts.status_5xx, "status 5xx"),
         (counts.not_http, "no status of HTTP/1.1"),

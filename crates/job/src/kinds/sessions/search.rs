@@ -129,6 +129,7 @@ fn search(
     let course = Course::new(kept.unwrap_or_default());
     // What a veth interface sends this machine carries on, and most often to a device on it.
     let packet_threads = (place.interface.kind.as_deref() == Some("veth")).then(PacketThreads::find);
+    crate::trials::warn_if_silent(packet_threads.as_ref(), &mut report.warnings);
     let bench = Bench { clients: &clients, way: &way, load, session, packet_threads, nat };
     let lasts_or = lasts.unwrap_or(LASTS);
     let rate = args.connections_per_second();
@@ -266,8 +267,8 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// Nanoseconds that the threads which carry on what is sent waited for a processor, since any moment.
-    fn machine_waited_ns(&self) -> u64 {
-        self.packet_threads.as_ref().and_then(PacketThreads::waited_ns).unwrap_or(0)
+    fn machine_waited_ns(&self) -> Option<u64> {
+        self.packet_threads.as_ref().and_then(PacketThreads::waited_ns)
     }
 
     /// Trials at a rate go before ordinary tasks.
@@ -439,7 +440,8 @@ impl Through<'_> {
             return Ok(None);
         }
         let mut row = SessionTrial { nat, ..row(&counts, &ran) };
-        row.machine_waited_ns = self.bench.machine_waited_ns().saturating_sub(waited_before);
+        let waited = waited_before.zip(self.bench.machine_waited_ns());
+        row.machine_waited_ns = waited.map(|(before, now)| now.saturating_sub(before).min(ran.opening_ns));
         row.intended_per_second = rate.map(|rate| rate as f64);
         row.verdict = match rate {
             Some(rate) => {
@@ -507,7 +509,7 @@ fn verdict(row: &SessionTrial, due: f64, most_failed: f64) -> SessionVerdict {
     let failed = (row.failed + row.retransmitted).min(row.opened);
     let allowed = (row.opened as f64 * most_failed) as u64;
     let rate = row.intended_per_second.unwrap_or(0.0);
-    let held_up = (rate * row.machine_waited_ns as f64 / 1e9) as u64;
+    let held_up = (rate * row.machine_waited_ns.unwrap_or(0) as f64 / 1e9) as u64;
     let ours = row.late.saturating_add(held_up).saturating_mul(2).saturating_add(row.duplicates);
     let offered = row.opened as f64 >= due * OFFERED && row.opened_per_second >= rate * OFFERED;
     if failed > allowed.saturating_add(ours) {
@@ -644,7 +646,8 @@ mod tests {
         assert_eq!(of(row(5000, 0, 3, 1, 0), 0.0), "failed");
         assert_eq!(of(row(5000, 0, 1, 0, 1), 0.0), "undecided");
         // Frames of 2 ms may have come to the device together, with as many others.
-        let held_up = |again| SessionTrial { machine_waited_ns: 2_000_000, ..row(5000, 0, again, 0, 0) };
+        let held_up =
+            |again| SessionTrial { machine_waited_ns: Some(2_000_000), ..row(5000, 0, again, 0, 0) };
         assert_eq!(of(held_up(4), 0.0), "undecided");
         assert_eq!(of(held_up(5), 0.0), "failed");
         assert_eq!(of(held_up(0), 0.0), "passed");

@@ -100,6 +100,7 @@ pub fn judge_inter_arrival(report: &mut Report, asked: bool, dealt: bool) {
             "times between arrivals are left out: the clock of the hardware's time stamps was set during the run",
         );
     } else if dealt && !report.streams.is_empty() {
+        report.streams.iter_mut().for_each(|stream| stream.inter_arrival_ns = None);
         report.warnings.add(
             Code::NoInterArrival,
             (
@@ -116,6 +117,19 @@ pub fn judge_inter_arrival(report: &mut Report, asked: bool, dealt: bool) {
                 "let frames be signed (`.sign`), and large enough for it",
             ),
         );
+    } else {
+        let lacks = |stream: &&Stream| stream.rx_frames > 1 && stream.inter_arrival_ns.is_none();
+        let lacking = report.streams.iter().filter(lacks).count() as u64;
+        if lacking > 0 {
+            let said = format!(
+                "times between arrivals are not known of {}: it came to several interfaces, or there is no room for histograms of more",
+                report::units::counted(lacking, "stream")
+            );
+            report.warnings.add(
+                Code::NoInterArrival,
+                (said, "measure a stream at one interface, and give room for as many streams (`.stream_histograms`)"),
+            );
+        }
     }
 }
 

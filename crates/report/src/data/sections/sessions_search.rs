@@ -107,10 +107,11 @@ pub struct SessionTrial {
     /// Connections that were opened more than a millisecond after they were due.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub late: u64,
-    /// Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor meanwhile: connections
-    /// due then may have come to the device in a burst.
-    #[serde(default, skip_serializing_if = "super::is_zero")]
-    pub machine_waited_ns: u64,
+    /// Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor while the trial lasted,
+    /// all together, and no more than connections were opened for: those due then may have come to the device in a burst. Left out of other
+    /// interfaces, and where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_waited_ns: Option<u64>,
     /// Times that the trial was done before and could not be decided.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub undecided_before: u64,
