@@ -138,6 +138,15 @@ proptest! {
     }
 }
 
+/// The first that is seen is the first of a round, and two of the round before it come later.
+#[test]
+fn extents_are_counted_across_the_beginning_of_a_round() {
+    let numbers =
+        [SEQUENCES, SEQUENCES - 2, SEQUENCES - 1, SEQUENCES + 1].map(|number| number & MAX_SEQUENCE);
+    let stats = stats_of(numbers, None);
+    assert_eq!((stats.reordered, stats.extent_max, stats.extent_mean, stats.lost), (2, 2, 1.5, 0));
+}
+
 #[test]
 fn extents_are_exact_long_after_the_last_hole() {
     const LATER: u64 = 3 << 31;

@@ -345,9 +345,8 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, time: 
         if stream.next == 0 {
             stream.lowest = sequence;
         }
-        // The first one's number may be any.
-        let expected = if stream.next == 0 { ZERO } else { stream.next };
-        if sequence != expected {
+        // Any number may be missing before the first, whose own may just have come round.
+        if stream.next == 0 || sequence != stream.next {
             left_out(stream, sequence);
         }
         stream.next = sequence + 1;

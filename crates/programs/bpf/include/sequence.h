@@ -134,9 +134,9 @@ static __always_inline void sequence_seen(struct totals *totals, struct stream *
 	__u64 extent;
 
 	if (!stream->next) {
+		/* Any number may be missing before the first, whose own may just have come round. */
 		stream->lowest = sequence;
-		if (sequence != SEQUENCE_ROUND)
-			sequence_left_out(stream, sequence);
+		sequence_left_out(stream, sequence);
 	} else if (sequence >= stream->next) {
 		if (sequence > stream->next)
 			sequence_left_out(stream, sequence);
