@@ -532,13 +532,14 @@ impl Tracing {
             report.warnings.add(Code::DropsNotTraced, said);
             return;
         };
-        let counted = match looking.tracer.read() {
+        let mut counted = match looking.tracer.read() {
             Ok(counted) => counted.since(&before.counted),
             Err(error) => {
                 report.warnings.add(Code::DropsNotTraced, format!("{error:#}"));
                 return;
             }
         };
+        let nowhere = take_nowhere(&mut counted);
         let lasted = Duration::from_nanos(clocks::monotonic().saturating_sub(before.at_ns));
         let names = names_for(&counted);
         let filtered = filtered(&counted, &names);
@@ -580,7 +581,10 @@ impl Tracing {
             not_seen_frames,
             over_time,
             other_frames,
-            unlisted_frames: found.unlisted_frames.saturating_add(found.missed_frames),
+            unlisted_frames: found
+                .unlisted_frames
+                .saturating_add(found.missed_frames)
+                .saturating_add(nowhere),
             notes,
         });
         report.result.drops = drops;
@@ -705,6 +709,18 @@ impl SentStreams {
         }
         named
     }
+}
+
+/// Takes out frames of which nothing told in which network namespace they were: those that lay in a socket which was closed, say. They may be
+/// of anybody's test. How many.
+fn take_nowhere(counted: &mut Counted) -> u64 {
+    let mut nowhere = 0_u64;
+    counted.rows.retain(|row| {
+        let is_somewhere = row.netns != 0 || row.kind == Kind::Local;
+        nowhere = nowhere.saturating_add(if is_somewhere { 0 } else { row.frames });
+        is_somewhere
+    });
+    nowhere
 }
 
 /// The network namespaces that have names here: hosts of `ip netns` and of `netdyno lab -- COMMAND`, containers of CNI and Docker.
@@ -901,6 +917,15 @@ mod tests {
             lowest: 0,
             highest: 0,
         }
+    }
+
+    #[test]
+    fn what_was_dropped_nowhere_is_nobodys_loss() {
+        let there = |netns, kind| Row { netns, kind, frames: 9, ..row(17, 53) };
+        let rows = vec![there(0, Kind::Signed), there(7, Kind::Signed), there(0, Kind::Local)];
+        let mut counted = Counted { rows, ..Counted::default() };
+        assert_eq!(take_nowhere(&mut counted), 9);
+        assert_eq!(counted.rows, [there(7, Kind::Signed), there(0, Kind::Local)]);
     }
 
     #[test]

@@ -474,7 +474,12 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
             ("a capture; `netdyno synth -w small.pcap` makes one", &["small.pcap"], &[])
         }
         ("edit", "--write <FILE>") => ("", &[], &["-w", "edited.pcap"]),
-        ("trial", "--rate <RATE>") => ("", &[], &["--rate", "1kpps"]),
+        ("trial" | "replay", "--rate <RATE>") => ("", &[], &["--rate", "1kpps"]),
+        ("replay", "--shape <SHAPE>") => (
+            "a seed is that of a --shape; addresses are scrambled by --scramble-ip SEED",
+            &[],
+            &["--shape", "poisson"],
+        ),
         ("measure" | "reflect", "--on <IFACE>") => {
             ("`ip -br link` lists interfaces; without hardware", &[], &["--on", "rx0"])
         }
@@ -690,7 +695,10 @@ mod tests {
                 "an option that ends so: --lab-bottleneck RATE",
             ),
             ("netdyno bridge --between a b --seed 3", "here it is `--scramble-ip`"),
-            ("netdyno replay a.pcap --seed 3", "here it is `--scramble-ip`"),
+            (
+                "netdyno replay a.pcap --seed 3",
+                "addresses are scrambled by --scramble-ip SEED: netdyno replay a.pcap",
+            ),
             ("netdyno send ipv4/udp --lab-bott=1gbps", "an option that begins so: --lab-bottleneck RATE"),
         ] {
             let told = told(line);

@@ -706,8 +706,10 @@ fn a_foreign_xdp_program_and_a_bridge_without_a_port_are_told_by_their_functions
 
 /// One of the device's links is down for half a second.
 const A_LINK_GOES: &str = r#"
+    came() { $D cat /sys/class/net/dut0/statistics/rx_packets; }
     without() {
-        sleep 1
+        first=$(came)
+        while test "$(came)" -lt $((first + 2000)); do sleep 0.01; done
         $D ip link set $1 down
         sleep 0.5
         $D ip link set $1 up
@@ -715,7 +717,7 @@ const A_LINK_GOES: &str = r#"
     RATE=5kpps
     for link in dut0 dut1; do
         without $link &
-        run $link "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --duration 2s --engine packet
+        run $link "ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1000, dport=2000)" --duration 3s --engine packet
         wait
     done
 "#;

@@ -194,7 +194,8 @@ pub struct DropsTraced {
     /// Frames without a signature that were dropped meanwhile in the same network namespaces and are not in `drops`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_frames: u64,
-    /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU.
+    /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU, or nothing told
+    /// in which network namespace they were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted_frames: u64,
     /// What of the loss was when. Left out where nothing was followed: without intervals, and where a note says why.
