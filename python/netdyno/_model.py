@@ -1540,6 +1540,9 @@ class Dropped(Record):
     others included. One with classes counts what is dropped within it, too."""
     reason: str
     """Why, in the kernel's own word: `NO_SOCKET`, `NETFILTER_DROP`. `NOT_SPECIFIED` where it gives none."""
+    refused: bool
+    """The kernel refused these frames to their sender, which tried again or gave them up: they are attempts, no frames that
+    were sent, and no part of the loss."""
     rules: Rows[DropRule]
     """Where netfilter dropped them: the rules that did, or can have. All of them are possible; which are certain, they say."""
     rules_uncertain: str | None
@@ -1565,6 +1568,7 @@ class Dropped(Record):
         "protocol": ("", None),
         "queues": ("*DropQueue", ()),
         "reason": ("", None),
+        "refused": ("", False),
         "rules": ("*DropRule", ()),
         "rules_uncertain": ("", None),
         "streams": ("*DroppedOfStream", ()),
@@ -1636,7 +1640,8 @@ class DropsTraced(Record):
     over_time: DropsOverTime | None
     """What of the loss was when. Left out where nothing was followed: without intervals, and where a note says why."""
     unlisted_frames: int | None
-    """Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU."""
+    """Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU, or
+    the kernel did not say in which network namespace they were."""
 
     _MEMBERS = {
         "named_frames": ("", None),
@@ -3589,8 +3594,9 @@ class SessionTrial(Record):
     late: int | None
     """Connections that were opened more than a millisecond after they were due."""
     machine_waited_ns: int | None
-    """Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor meanwhile:
-    connections due then may have come to the device in a burst."""
+    """Nanoseconds that the kernel threads which carry on the frames of a veth interface waited for a processor while the trial
+    lasted, all together, and no more than connections were opened for: those due then may have come to the device in a
+    burst. Left out of other interfaces, and where the kernel does not tell."""
     nat: NatCounts | None
     """What the lab's NAT counted in the trial. The search empties the table of a NAT of its own lab before each."""
     number: int

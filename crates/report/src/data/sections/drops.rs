@@ -55,8 +55,8 @@ pub struct Dropped {
     /// The meter had counted them before: they arrived, and are no part of the loss.
     #[serde(default, skip_serializing_if = "is_false")]
     pub measured: bool,
-    /// The kernel told the sender that it had not taken them, and the sender tried again or gave them up: they are attempts, no frames that
-    /// were sent, and no part of the loss.
+    /// The kernel refused these frames to their sender, which tried again or gave them up: they are attempts, no frames that were sent, and no
+    /// part of the loss.
     #[serde(default, skip_serializing_if = "is_false")]
     pub refused: bool,
     /// When the first one was dropped, to about 10 ms, from the beginning on: of a run with intervals from its first frame on.
@@ -194,8 +194,8 @@ pub struct DropsTraced {
     /// Frames without a signature that were dropped meanwhile in the same network namespaces and are not in `drops`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_frames: u64,
-    /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU, or nothing told
-    /// in which network namespace they were.
+    /// Frames of which it is not known whose they were: there were too many different causes, or two drops at once on a CPU, or the
+    /// kernel did not say in which network namespace they were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted_frames: u64,
     /// What of the loss was when. Left out where nothing was followed: without intervals, and where a note says why.
