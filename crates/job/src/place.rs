@@ -153,10 +153,15 @@ impl Place {
         self.interface.kind.is_some()
     }
 
+    /// Is it one end of a cable in memory? What leaves by it this machine carries on.
+    pub fn is_veth(&self) -> bool {
+        self.interface.kind.as_deref() == Some("veth")
+    }
+
     /// Is `other` the far end of this cable (a veth pair)? What cannot be found out is taken for no.
     pub fn is_joined_to(&self, other: &Place) -> bool {
         let (near, far) = (&self.interface, &other.interface);
-        let pair = near.kind.as_deref() == Some("veth") && far.kind.as_deref() == Some("veth");
+        let pair = self.is_veth() && other.is_veth();
         // Indices count within a namespace, and are the same in many.
         pair && near.link == Some(far.index) && far.link == Some(near.index) && self.leads_to(other)
     }

@@ -132,7 +132,7 @@ fn obstacle(place: &Place, reflector: &Reflector) -> Option<Sentence> {
     let features = place.run_in(|| xdp_features(index)).ok()?.ok()??;
     // Of a veth this says whether the peer takes them now. (It is also said of a peer with GRO and without a program;
     // that one takes what is redirected to it, but what is sent back waits there for something to wake it.)
-    (is_veth(place) && !features.transmit).then(|| {
+    (place.is_veth() && !features.transmit).then(|| {
         let said = format!(
             "the other end of {} takes no frames from XDP yet: it does while it has an XDP program of its own, such as \
              the meter of a `.round_trip`",
@@ -153,10 +153,6 @@ fn tags(place: &Place, reflector: &Reflector) -> Option<Sentence> {
         let name = &place.interface.name;
         (said, format!("keep them by `ethtool -K {name} rxvlan off`, or by `.generic`")).into()
     })
-}
-
-fn is_veth(place: &Place) -> bool {
-    place.interface.kind.as_deref() == Some("veth")
 }
 
 fn interval([(start_ns, before), (end_ns, now)]: [(u64, Reflected); 2]) -> Interval {
@@ -216,8 +212,8 @@ fn compare(report: &mut Report, place: &Place, mode: Mode, done: &Reflected, lea
     let natively = mode == Mode::XdpNative;
     let seen = leaving.seen(done.reflected, &moved, natively);
     let told = Told {
-        remedy: (natively && is_veth(place)).then_some(WITHOUT),
-        unaccounted: match natively && is_veth(place) {
+        remedy: (natively && place.is_veth()).then_some(WITHOUT),
+        unaccounted: match natively && place.is_veth() {
             true => {
                 "; the other end of a veth takes them only while it has an XDP program of its own, such as the meter of \
                  a `.round_trip`"

@@ -500,7 +500,7 @@ pub fn shaped(program: Program, shape: Option<&Shape>, seed: u64) -> Result<Prog
 /// # Errors
 /// That it is.
 pub fn check_peak(program: &Program, shape: &Shape, place: &Place) -> Result<()> {
-    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
+    let Some(link) = carried(place) else { return Ok(()) };
     if let Some((_, highest)) = above(program, link) {
         bail!(above_link(shape, highest, place, link));
     }
@@ -512,8 +512,8 @@ pub fn check_peak(program: &Program, shape: &Shape, place: &Place) -> Result<()>
 /// # Errors
 /// That it is.
 pub fn check_highest(shaped: &Shaped, shape: &Shape, place: &Place) -> Result<()> {
-    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
-    if shaped.highest() * f64::from(60 + LAYER1_OVERHEAD) * 8.0 > link as f64 * 1.001 {
+    let Some(link) = carried(place) else { return Ok(()) };
+    if is_above(shaped, 60, link) {
         bail!(above_link(shape, shaped.highest(), place, link));
     }
     Ok(())
@@ -533,7 +533,7 @@ fn above_link(shape: &Shape, highest: f64, place: &Place, link: u64) -> String {
 /// # Errors
 /// Which stream's is.
 pub fn check_peaks(program: &Program, scenario: &str, place: &Place) -> Result<()> {
-    let Some(link) = place.bits_per_second().filter(|_| !place.is_virtual()) else { return Ok(()) };
+    let Some(link) = carried(place) else { return Ok(()) };
     if let Some((stream, highest)) = above(program, link) {
         bail!(
             "{scenario}: stream {stream}: at the highest of its `shape` {} are more than {} can do: its link runs at {}; give a lower `rate` there",
@@ -552,11 +552,20 @@ fn above(program: &Program, link: u64) -> Option<(&str, f64)> {
         let Schedule::Shaped(shaped) = &lane.schedule else { return None };
         let streams = || lane.order.iter().filter_map(|which| program.streams.get(*which as usize));
         let shortest = streams().map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
-        let bits = f64::from(shortest + LAYER1_OVERHEAD) * 8.0;
-        // As much as the link carries is possible, whatever the arithmetic loses.
         let name = streams().next().map_or("", |stream| &stream.name);
-        (shaped.highest() * bits > link as f64 * 1.001).then(|| (name, shaped.highest()))
+        is_above(shaped, shortest, link).then(|| (name, shaped.highest()))
     })
+}
+
+/// How many bits per second a link carries at most. Virtual ones state a speed and do not keep to it.
+fn carried(place: &Place) -> Option<u64> {
+    place.bits_per_second().filter(|_| !place.is_virtual())
+}
+
+/// Whether frames of so many bytes are, at the shape's highest, more than a link carries. As much as it carries is possible, whatever the
+/// arithmetic loses.
+fn is_above(shaped: &Shaped, bytes: u32, link: u64) -> bool {
+    shaped.highest() * f64::from(bytes + LAYER1_OVERHEAD) * 8.0 > link as f64 * 1.001
 }
 
 /// The rate and its shape as the result tells them.

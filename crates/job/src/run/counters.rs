@@ -312,7 +312,7 @@ impl Leaving {
         let before = reader.read()?;
         let name = &place.interface.name;
         let driver = place.run_in(|| Watch::begin(name, false))?;
-        let is_veth = place.interface.kind.as_deref() == Some("veth");
+        let is_veth = place.is_veth();
         Ok(Leaving { is_veth, reader, before, driver })
     }
 

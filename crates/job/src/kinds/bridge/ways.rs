@@ -284,7 +284,7 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
         if settings.one_way { (&places[..1], &places[1..]) } else { (&places[..], &places[..]) };
     if way == Way::XdpNative {
         // Whether a veth transmits is its other end's affair, which attaching here does not change.
-        let veths = outward.iter().filter(|place| is_veth(place));
+        let veths = outward.iter().filter(|place| place.is_veth());
         let obstacle =
             veths.filter_map(takes_no_frames).next().or_else(|| inward.iter().find_map(takes_tags));
         if let Some(obstacle) = obstacle {
@@ -296,8 +296,8 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
         limit: settings.count,
         mtu: [places[1].interface.mtu, places[0].interface.mtu],
         // A veth's far end has no hardware that would compute checksums, and leaves them all the same.
-        complete: places.each_ref().map(|place| way == Way::XdpNative && is_veth(place)),
-        needs_program: !is_veth(&places[1]),
+        complete: places.each_ref().map(|place| way == Way::XdpNative && place.is_veth()),
+        needs_program: !places[1].is_veth(),
     };
     let [a, b] = places;
     let names = [a.interface.name.as_str(), b.interface.name.as_str()];
@@ -313,10 +313,6 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
     }
 }
 
-pub fn is_veth(place: &Place) -> bool {
-    place.interface.kind.as_deref() == Some("veth")
-}
-
 /// Why frames that XDP redirects to it would not leave.
 fn takes_no_frames(place: &Place) -> Option<String> {
     let index = place.interface.index;
@@ -324,7 +320,7 @@ fn takes_no_frames(place: &Place) -> Option<String> {
     if features.transmit {
         return None;
     }
-    Some(if is_veth(place) {
+    Some(if place.is_veth() {
         format!("the other end of {} takes frames from XDP only with GRO on, or an XDP program", place.spec)
     } else {
         format!("the driver of {} sends no frames for XDP", place.spec)

@@ -267,10 +267,7 @@ pub(super) fn against(
     };
     counters::account(report, counters::compare(&place.spec, frames, &moved), &moved, &seen, &told);
     // Of a veth the counter knows the very frames; those of others add to it.
-    if place.interface.kind.as_deref() == Some("veth")
-        && moved.tx_packets == frames
-        && moved.tx_bytes != bytes
-    {
+    if place.is_veth() && moved.tx_packets == frames && moved.tx_bytes != bytes {
         let said = format!(
             "{} were sent, and {} counted {}: frames left with other lengths",
             units::counted(bytes, "byte"),

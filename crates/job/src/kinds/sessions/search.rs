@@ -128,7 +128,7 @@ fn search(
     let load = Load { next_hop, in_flight: args.in_flight, priority, ..Load::default() };
     let course = Course::new(kept.unwrap_or_default());
     // What a veth interface sends this machine carries on, and most often to a device on it.
-    let packet_threads = (place.interface.kind.as_deref() == Some("veth")).then(PacketThreads::find);
+    let packet_threads = place.is_veth().then(PacketThreads::find);
     crate::trials::warn_if_silent(packet_threads.as_ref(), &mut report.warnings);
     let bench = Bench { clients: &clients, way: &way, load, session, packet_threads, nat };
     let lasts_or = lasts.unwrap_or(LASTS);
@@ -473,20 +473,16 @@ impl Through<'_> {
         }
         let mut row = SessionTrial { nat, ..row(&counts, &ran) };
         row.intended_connections = Some(asked);
-        let answered = counts.used_again_answered.saturating_sub(errors(&counts));
+        let answered = counts.used_again_answered.saturating_sub(counts.errors());
         (row.held, row.answered_again) = (Some(ran.held), Some(answered));
         row.verdict = capacity::verdict(&row, asked);
         Ok(Some(row))
     }
 }
 
-/// Answers that are errors: a server or a load balancer at its limit gives them, and closes in order. Who got one has failed here.
-fn errors(counts: &Counts) -> u64 {
-    counts.errors()
-}
-
 fn row(counts: &Counts, ran: &Ran) -> SessionTrial {
-    let errors = errors(counts).min(counts.finished);
+    // A server or a load balancer at its limit answers with errors, and closes in order. Who got one has failed here.
+    let errors = counts.errors().min(counts.finished);
     let finished = counts.finished - errors;
     SessionTrial {
         opened_per_second: outcome::per_second(counts.opened, ran.opening_ns),
