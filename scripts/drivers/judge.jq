@@ -42,6 +42,11 @@ def judged: . as $line
             text: "\(.copied) of 20 copied, \(.same) answers the same\(if .wanted_own > 0 then ", \(.own) from their clients" else "" end)", note: .said}
       # The capture of what was measured has just that.
       elif has("captured") and whole then {ok: (.captured == .received), text: "\(.received), \(.captured) in the capture"}
+      # Each frame once, by its number; kernels from 5.17 on also say why.
+      elif has("dropped") then {ok: ((.rc == 0 or .rc == 1) and
+            (if .cell == "drops" then .dropped == .frames and .numbers == .frames and ($kernel == "5.10" or any(.causes[]; test("NO_SOCKET")))
+             else .sent == .frames and .lost == 150 and .dropped == 150 and .not_seen == 0 end)),
+            text: "\(.dropped) named of \(if .cell == "drops" then .frames else (.lost // 0) end) (\(.causes | join("; ")))", note: (.said // "")}
       elif has("told") then {ok: .told, text: (if .told then "told" else "not told" end), note: (.reasons // [] | join("; "))}
       elif has("others_waited_ms") then {ok: (whole and .others_waited_ms < 3000), text: "\(.received) of \(.frames), others waited at most \(.others_waited_ms) ms"}
       elif .cell == "vlan" and whole and (tagged | not) then {ok: false, text: "\(.bytes) bytes of \(124 * .frames), unsaid"}

@@ -5,7 +5,8 @@ use crate::place::Place;
 use ::lab::nat::{self, Tracked};
 use ::lab::{ENV_NAT, Lab, Namespace, NamespaceRef};
 use anyhow::{Context as _, Result};
-use report::NatCounts;
+use report::units::counted;
+use report::{Code, NatCounts, Report};
 
 /// A NAT of a lab.
 #[derive(Debug)]
@@ -44,14 +45,37 @@ impl DeviceNat {
         if self.own {
             nat::forget(&self.namespace)?;
         }
-        Ok(Before(nat::tracked(&self.namespace)?.unwrap_or_default()))
+        Ok(Before(self.tracked()?))
     }
 
     /// What it has counted since.
     pub(crate) fn since(&self, Before(before): &Before) -> Result<NatCounts> {
-        let now = nat::tracked(&self.namespace)?.unwrap_or_default();
-        Ok(counts(&now.since(before)))
+        Ok(counts(&self.tracked()?.since(before)))
     }
+
+    fn tracked(&self) -> Result<Tracked> {
+        nat::tracked(&self.namespace)?
+            .context("the device's rules are gone: what the NAT of the lab counted is not known")
+    }
+}
+
+/// A warning where connections finished that the NAT says nothing of, by what finished in each trial and what the NAT counted meanwhile.
+pub(crate) fn compare<'c>(report: &mut Report, trials: impl Iterator<Item = (u64, Option<&'c NatCounts>)>) {
+    let beyond = |(finished, nat): (u64, Option<&NatCounts>)| Some((finished, nat?.translated));
+    let differing: Vec<(u64, u64)> =
+        trials.filter_map(beyond).filter(|(finished, translated)| finished > translated).collect();
+    let Some((finished, translated)) = differing.first() else { return };
+    let others = match differing.len() {
+        1 => String::new(),
+        more => format!(" (and so in {} more)", more - 1),
+    };
+    report.warnings.add(
+        Code::CountersDisagree,
+        format!(
+            "{} finished, of which the NAT of the lab translated {translated}{others}: the others did not go through it, or it was changed meanwhile",
+            counted(*finished, "connection")
+        ),
+    );
 }
 
 /// As the result has them.
@@ -65,5 +89,29 @@ pub fn counts(tracked: &Tracked) -> NatCounts {
         insert_failed: tracked.insert_failed,
         table_full: tracked.dropped,
         early_dropped: tracked.early_dropped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_that_finished_than_were_translated_are_a_warning() {
+        let nat = |translated| NatCounts { translated, ..NatCounts::default() };
+        let said = |trials: &[(u64, Option<NatCounts>)]| {
+            let mut report = Report::new("sessions");
+            compare(&mut report, trials.iter().map(|(finished, nat)| (*finished, nat.as_ref())));
+            serde_json::to_string(&report.warnings).expect("JSON")
+        };
+        let none = said(&[]);
+        assert_eq!(said(&[(10, Some(nat(10))), (9, Some(nat(10))), (5, None)]), none);
+        let two = said(&[(10, Some(nat(10))), (11, Some(nat(10))), (12, Some(nat(0)))]);
+        assert!(
+            two.contains(
+                "11 connections finished, of which the NAT of the lab translated 10 (and so in 1 more): "
+            ),
+            "{two}"
+        );
     }
 }

@@ -119,8 +119,10 @@ impl Looking {
         if let Some(name) = devices.get(&(of.netns, of.ifindex)) {
             comment += &format!(" at {name}");
         }
-        if of.netns != 0 && of.netns != self.here {
-            comment += &format!(" (netns {})", of.netns);
+        match of.netns {
+            0 => comment += " (netns unknown)",
+            other if other == self.here => {}
+            other => comment += &format!(" (netns {other})"),
         }
         let mut bytes = Vec::with_capacity(kept.len() + ETHERNET);
         let mut wire_len = length;
@@ -142,7 +144,7 @@ impl Looking {
         (began_ns, lasted): (u64, Duration),
         followed: Option<&Followed>,
     ) -> Drops {
-        let mut causes = self.rows(counted, names, began_ns);
+        let mut causes = rows(counted, names, self.here, began_ns);
         evidence.attach(&mut causes);
         if let Some(followed) = followed {
             followed.fill(&mut causes);
@@ -171,54 +173,56 @@ impl Looking {
             notes,
         }
     }
+}
 
-    /// Rows that differ in nothing that is shown are one, with its streams.
-    fn rows(&self, counted: &Counted, names: &Names, began_ns: u64) -> Vec<(Dropped, Facts)> {
-        let devices = devices(&counted.rows);
-        let mut found: BTreeMap<Shown, (Dropped, Facts)> = BTreeMap::new();
-        for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
-            let named = names.of(row);
-            let interface = match row.interface.as_str() {
-                "" => devices.get(&(row.netns, row.ifindex)).cloned().unwrap_or_default(),
-                name => name.to_owned(),
+/// Rows that differ in nothing that is shown are one, with its streams. `here`: the network namespace that needs not be named.
+fn rows(counted: &Counted, names: &Names, here: u32, began_ns: u64) -> Vec<(Dropped, Facts)> {
+    let devices = devices(&counted.rows);
+    let mut found: BTreeMap<Shown, (Dropped, Facts)> = BTreeMap::new();
+    for row in counted.rows.iter().filter(|row| row.kind != Kind::Local) {
+        let named = names.of(row);
+        let interface = match row.interface.as_str() {
+            "" => devices.get(&(row.netns, row.ifindex)).cloned().unwrap_or_default(),
+            name => name.to_owned(),
+        };
+        let kind = kind(row.kind);
+        let (protocol, port) = match kind {
+            DroppedKind::Ordinary => (protocol(row).unwrap_or_default(), row.port),
+            _ => (String::new(), 0),
+        };
+        // The kernel numbers none of them 0.
+        let netns = Some(row.netns).filter(|netns| *netns != here);
+        // Functions without a name are told apart all the same.
+        let apart = if named.function.starts_with('(') { row.location } else { 0 };
+        let key = (named, interface, netns, kind, protocol, port, apart);
+        let (one, facts) = found.entry(key.clone()).or_insert_with(|| {
+            let (Named { function, reason }, interface, netns, kind, protocol, port, _) = key;
+            let one = Dropped {
+                function,
+                reason,
+                kind,
+                interface: (!interface.is_empty()).then_some(interface),
+                namespace: netns.filter(|netns| *netns != 0),
+                namespace_unknown: netns == Some(0),
+                protocol: (!protocol.is_empty()).then_some(protocol),
+                port: (port != 0).then_some(port),
+                first_ns: u64::MAX,
+                ..Dropped::default()
             };
-            let kind = kind(row.kind);
-            let (protocol, port) = match kind {
-                DroppedKind::Ordinary => (protocol(row).unwrap_or_default(), row.port),
-                _ => (String::new(), 0),
-            };
-            let netns = if row.netns == self.here { 0 } else { row.netns };
-            // Functions without a name are told apart all the same.
-            let apart = if named.function.starts_with('(') { row.location } else { 0 };
-            let key = (named, interface, netns, kind, protocol, port, apart);
-            let (one, facts) = found.entry(key.clone()).or_insert_with(|| {
-                let (Named { function, reason }, interface, netns, kind, protocol, port, _) = key;
-                let one = Dropped {
-                    function,
-                    reason,
-                    kind,
-                    interface: (!interface.is_empty()).then_some(interface),
-                    namespace: (netns != 0).then_some(netns),
-                    protocol: (!protocol.is_empty()).then_some(protocol),
-                    port: (port != 0).then_some(port),
-                    first_ns: u64::MAX,
-                    ..Dropped::default()
-                };
-                (one, Facts { netns: row.netns, ..Facts::default() })
-            });
-            add(one, row, began_ns);
-            facts.interfaces.insert(row.ifindex);
-            facts.causes.insert(row.cause());
-            facts.ethertypes.insert(row.ethertype);
-        }
-        let mut all: Vec<(Dropped, Facts)> = found.into_values().collect();
-        all.sort_by_key(|(one, _)| Reverse(one.frames));
-        for (one, _) in &mut all {
-            one.streams.sort_by_key(|stream| stream.stream);
-            one.streams.truncate(STREAMS);
-        }
-        all
+            (one, Facts { netns: row.netns, ..Facts::default() })
+        });
+        add(one, row, began_ns);
+        facts.interfaces.insert(row.ifindex);
+        facts.causes.insert(row.cause());
+        facts.ethertypes.insert(row.ethertype);
     }
+    let mut all: Vec<(Dropped, Facts)> = found.into_values().collect();
+    all.sort_by_key(|(one, _)| Reverse(one.frames));
+    for (one, _) in &mut all {
+        one.streams.sort_by_key(|stream| stream.stream);
+        one.streams.truncate(STREAMS);
+    }
+    all
 }
 
 /// What netfilter dropped of all that was counted, by namespace and EtherType.
@@ -286,7 +290,7 @@ pub struct ExampleFrame {
 }
 
 /// What is shown of a row: names, interface, namespace, whose, protocol and port; and where, if that has no name.
-type Shown = (Named, String, u32, DroppedKind, String, u16, u64);
+type Shown = (Named, String, Option<u32>, DroppedKind, String, u16, u64);
 
 /// Where nothing was dropped, nothing need be named.
 fn names_for(counted: &Counted) -> Names {
@@ -532,14 +536,13 @@ impl Tracing {
             report.warnings.add(Code::DropsNotTraced, said);
             return;
         };
-        let mut counted = match looking.tracer.read() {
+        let counted = match looking.tracer.read() {
             Ok(counted) => counted.since(&before.counted),
             Err(error) => {
                 report.warnings.add(Code::DropsNotTraced, format!("{error:#}"));
                 return;
             }
         };
-        let nowhere = take_nowhere(&mut counted);
         let lasted = Duration::from_nanos(clocks::monotonic().saturating_sub(before.at_ns));
         let names = names_for(&counted);
         let filtered = filtered(&counted, &names);
@@ -550,9 +553,14 @@ impl Tracing {
         let whole = whole.filter(|followed| followed.fits(&report.intervals));
         let began_ns = whole.map_or(before.at_ns, |followed| followed.started_ns.max(before.at_ns));
         let found = looking.drops(&counted, &names, &evidence, (began_ns, lasted), whole);
-        let (mut drops, mut other_frames) = (Vec::new(), 0_u64);
+        let (mut drops, mut other_frames, mut nowhere) = (Vec::new(), 0_u64, 0_u64);
         let sent = SentStreams::of(report);
         for mut one in found.drops {
+            // They may be of anybody's test.
+            if one.namespace_unknown {
+                nowhere = nowhere.saturating_add(one.frames);
+                continue;
+            }
             let here = one.namespace.unwrap_or(looking.here);
             let own = self.namespaces.contains(&here);
             one.measured = is_behind(&one, here, &self.meters);
@@ -709,18 +717,6 @@ impl SentStreams {
         }
         named
     }
-}
-
-/// Takes out frames of which nothing told in which network namespace they were: those that lay in a socket which was closed, say. They may be
-/// of anybody's test. How many.
-fn take_nowhere(counted: &mut Counted) -> u64 {
-    let mut nowhere = 0_u64;
-    counted.rows.retain(|row| {
-        let is_somewhere = row.netns != 0 || row.kind == Kind::Local;
-        nowhere = nowhere.saturating_add(if is_somewhere { 0 } else { row.frames });
-        is_somewhere
-    });
-    nowhere
 }
 
 /// The network namespaces that have names here: hosts of `ip netns` and of `netdyno lab -- COMMAND`, containers of CNI and Docker.
@@ -920,12 +916,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_nowhere_is_nobodys_loss() {
+    fn what_was_dropped_nowhere_is_not_in_the_namespace_of_the_command() {
         let there = |netns, kind| Row { netns, kind, frames: 9, ..row(17, 53) };
-        let rows = vec![there(0, Kind::Signed), there(7, Kind::Signed), there(0, Kind::Local)];
-        let mut counted = Counted { rows, ..Counted::default() };
-        assert_eq!(take_nowhere(&mut counted), 9);
-        assert_eq!(counted.rows, [there(7, Kind::Signed), there(0, Kind::Local)]);
+        let all =
+            [there(0, Kind::Signed), there(7, Kind::Signed), there(8, Kind::Signed), there(0, Kind::Local)];
+        let counted = Counted { rows: all.to_vec(), ..Counted::default() };
+        let shown = rows(&counted, &Names::default(), 7, 0);
+        let mut shown: Vec<_> =
+            shown.iter().map(|(one, _)| (one.frames, one.namespace, one.namespace_unknown)).collect();
+        shown.sort_unstable();
+        assert_eq!(shown, [(9, None, false), (9, None, true), (9, Some(8), false)]);
     }
 
     #[test]

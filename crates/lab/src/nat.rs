@@ -170,8 +170,9 @@ pub fn tracked(namespace: &Namespace) -> Result<Option<Tracked>, LabError> {
         return Ok(None);
     }
     let all = socket.request(ask(CONNTRACK, STATS, REQUEST, 0)).map_err(failed)?;
-    told.entries =
-        all.iter().find_map(|answer| Attributes::after(answer, HEADER).be_u32(1)).unwrap_or(0).into();
+    let entries = all.iter().find_map(|answer| Attributes::after(answer, HEADER).be_u32(1));
+    let silent = || failed(NetlinkError::Malformed("it has no number of entries"));
+    told.entries = entries.ok_or_else(silent)?.into();
     for cpu in socket.request(ask(CONNTRACK, STATS_OF_CPUS, DUMP, 0)).map_err(failed)? {
         let counts = Attributes::after(&cpu, HEADER);
         for (kind, sum) in

@@ -1,7 +1,7 @@
 //! Results over time: a folder of results as they are, read into series of like with like, and what changed in each.
 //!
 //! ```text
-//!   folder --> walk: files --> entry: what counts of a result --> series --> change: groups --> text, JSON, JUnit, Markdown, page
+//!   folder --> walk: files --> entry: what counts of a result --> series --> change: groups --> text, JSON, JUnit, Markdown, page, Parquet
 //!                 '---- index: what was read before ----'
 //! ```
 //!
@@ -20,6 +20,11 @@ mod failed;
 mod index;
 mod markdown;
 mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "parquet/absent.rs"]
+mod parquet;
 mod prune;
 mod read;
 mod series;
@@ -30,6 +35,7 @@ mod walk;
 pub use failed::NotDone;
 pub use markdown::{junit, markdown};
 pub use page::page;
+pub use parquet::{HERE as PARQUET_HERE, is_table, parquet};
 pub use prune::{Pruned, prune};
 pub use read::{Folder, LeftOut, Unread, Why, read};
 pub use series::{Changed, Line, Mark, Outcome, Past, Series, Shift, Trend, Wish, judge};

@@ -84,6 +84,9 @@ pub struct Past {
     /// The same in seconds since 1970.
     #[serde(skip)]
     pub at: u64,
+    /// Under what conditions it came about: `kernel`, `MTU (send)`, ...
+    #[serde(skip)]
+    pub conditions: Vec<(String, String)>,
 }
 
 /// Conditions that changed between two results that follow each other.
@@ -255,10 +258,10 @@ fn one(host: &str, mut kept: Vec<&Kept>, wish: &Wish, notes: &mut Vec<String>) -
     if let (Some(newest), Some(said)) = (kept.last(), vanished(&figures)) {
         notes.push(format!("{name}: the newest result ({}) {said}", shown(newest)));
     }
-    let results = kept.iter().filter_map(|kept| {
+    let results = kept.iter().zip(conditions).filter_map(|(kept, conditions)| {
         let entry = kept.what.as_ref().ok()?;
         let at = entry.started.unwrap_or(0);
-        Some(Past { path: shown(kept), started: show(at), short: entry.short, at })
+        Some(Past { path: shown(kept), started: show(at), short: entry.short, at, conditions })
     });
     Series { name, host: host.to_owned(), results: results.collect(), marks, figures }
 }

@@ -68,6 +68,9 @@ pub struct Trend {
     /// Write a page with a small plot for each figure into this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub page: Option<PathBuf>,
+    /// Write a table with a row for each figure of each result into this file of Parquet, which DuckDB and pandas read.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub parquet: Option<PathBuf>,
     /// Afterwards remove results that are older than this, such as 90d, with the files that netdyno wrote beside them, and list them.
     #[arg(long, value_name = "AGE", value_parser = parse_duration, conflicts_with_all = ["since", "figure"])]
     pub prune: Option<Duration>,

@@ -3,10 +3,10 @@
 use crate::cli::trend::{Format, Since, Trend};
 use crate::output::{note, print};
 use crate::wording;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use report::units::printable;
 use std::fs;
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +18,9 @@ pub fn run(args: &Trend) -> Result<u8> {
         Since::Time(at) => at,
         Since::Ago(age) => now.saturating_sub(age.as_secs()),
     });
+    if args.parquet.is_some() && !trend::PARQUET_HERE {
+        bail!("--parquet: {}", report::absent("Parquet", "parquet"));
+    }
     let folder = trend::read(&args.folder, now)?;
     let wish = Wish { figures: args.figure.clone(), least: args.least.0, since, any_host: args.any_host };
     let trend = judge(&folder, &wish);
@@ -31,7 +34,11 @@ pub fn run(args: &Trend) -> Result<u8> {
         );
     }
     if let Some(page) = &args.page {
-        write(page, &trend::page(&trend))?;
+        write("--page", page, trend::page(&trend).as_bytes(), "page", is_page)?;
+    }
+    if let Some(table) = &args.parquet {
+        let bytes = trend::parquet(&trend).map_err(|why| anyhow!("--parquet: {why}"))?;
+        write("--parquet", table, &bytes, "table of trends", trend::is_table)?;
     }
     let text = match (args.json, args.format) {
         (true, _) => trend::json(&trend),
@@ -64,14 +71,21 @@ fn prune(trend: &trend::Trend, before: u64, keep: usize) -> u8 {
     if pruned.failed.is_empty() { 0 } else { 2 }
 }
 
-/// Writes the page beside its name, and gives it that when it is whole. Only a page of ours is replaced.
-fn write(path: &Path, page: &str) -> Result<()> {
-    let failed = || format!("--page {}", printable(&path.display().to_string()));
+fn is_page(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(512).read_to_end(&mut beginning));
+    read.is_ok() && String::from_utf8_lossy(&beginning).contains(report::html::GENERATOR)
+}
+
+/// Writes a file beside its name, and gives it that when it is whole. Only what is such a one of ours is replaced.
+fn write(option: &str, path: &Path, bytes: &[u8], what: &str, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
+    let failed = || format!("{option} {}", printable(&path.display().to_string()));
     let path = report::place::resolve(path).with_context(failed)?;
-    if let Ok(there) = fs::read(&path)
-        && !String::from_utf8_lossy(there.get(..512).unwrap_or(&there)).contains(report::html::GENERATOR)
-    {
-        bail!("{}: it is there already and is no page of netdyno's; move it or name another file", failed());
+    if fs::symlink_metadata(&path).is_ok() && !is_ours(&path) {
+        bail!(
+            "{}: it is there already and is no {what} of netdyno's; move it or name another file",
+            failed()
+        );
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
@@ -79,7 +93,7 @@ fn write(path: &Path, page: &str) -> Result<()> {
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(folder)
         .with_context(failed)?;
-    file.write_all(page.as_bytes()).with_context(failed)?;
+    file.write_all(bytes).with_context(failed)?;
     file.persist(&path).map_err(|error| error.error).with_context(failed)?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 const WHOLE: &str = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
 
 /// Runs a script by the interpreter that has Parquet's readers.
-fn read(dir: &Folder, script: &str, arguments: &str) -> String {
+pub fn read(dir: &Folder, script: &str, arguments: &str) -> String {
     let file = path(dir, "read.py");
     std::fs::write(&file, script).expect("a script");
     let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/readers/bin/python");

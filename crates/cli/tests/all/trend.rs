@@ -73,6 +73,60 @@ fn a_regression_fails_a_check_and_says_what_else_changed() {
     run(format!("netdyno trend {folder} --page {page}")).refused(&["--page", "is no page of netdyno's"]);
 }
 
+/// The table by DuckDB and by pyarrow, held to what `--json` says; the kernels of the groups of one figure are printed.
+const TABLE: &str = r#"
+import json, sys
+import duckdb, pyarrow.parquet as pq
+file, said = sys.argv[1], json.load(open(sys.argv[2]))
+columns = "series, host, result, strftime(started, '%Y-%m-%dT%H:%M:%SZ'), short, figure, name, unit, better, value, \"group\", group_mean, exception, outcome"
+rows = duckdb.sql(f"SELECT {columns} FROM '{file}'").fetchall()
+wanted = []
+for series in said["series"]:
+    for line in series["figures"]:
+        for at, past in enumerate(series["results"]):
+            value, out = line["values"][at], at in line["exceptions"]
+            groups = [n for n, g in enumerate(line["groups"]) if g["first"] <= at <= g["last"] and value is not None and not out]
+            group = groups[0] if groups else None
+            wanted.append((series["name"], series.get("host"), past["path"], past["started"], past.get("short", False), line["key"],
+                line["name"], line["unit"], line["better"], value, group, None if group is None else line["groups"][group]["mean"], out, line["outcome"]))
+assert sorted(map(str, rows)) == sorted(map(str, wanted)), [pair for pair in zip(rows, wanted) if pair[0] != pair[1]][:3]
+table = pq.read_table(file)
+assert table.num_rows == len(wanted) > 100 and str(table.schema.field("started").type) == "timestamp[ms, tz=UTC]", table.schema
+print(*duckdb.sql(f"""SELECT "group", json_extract_string(conditions, '$.kernel') AS kernel, count(*) FROM '{file}'
+    WHERE figure = 'tx_frames_per_second' GROUP BY ALL ORDER BY ALL""").fetchall())
+"#;
+
+#[test]
+fn duckdb_reads_what_changed_and_under_which_kernel() {
+    let dir = folder();
+    let folder = results(&dir, 40, |n, result| {
+        if n >= 34 {
+            slower(result);
+        }
+        if n == 3 {
+            result["result"]["tx"].as_object_mut().expect("an object").remove("frames_per_second");
+        }
+    });
+    let (table, json) = (dir.path().join("trend.parquet"), dir.path().join("trend.json"));
+    let said = run(format!("netdyno trend {folder} --json --parquet {}", table.display())).ok().stdout;
+    std::fs::write(&json, said).expect("written");
+    let read = || crate::sinks::read(&dir, TABLE, &format!("{} {}", table.display(), json.display()));
+    let said = read();
+    assert!(
+        said.contains("(0, '") && said.contains("(1, '99.1.0-new', 6)") && said.contains(", 33)"),
+        "{said}"
+    );
+    // A table of ours is replaced, and nothing of anybody else's.
+    run(format!("netdyno trend {folder} --json --parquet {}", table.display())).ok();
+    assert_eq!(read(), said);
+    for foreign in ["mine", "", "PAR1 but not whole"] {
+        std::fs::write(&table, foreign).expect("written");
+        run(format!("netdyno trend {folder} --parquet {}", table.display()))
+            .refused(&["--parquet", "is no table of trends of netdyno's"]);
+        assert_eq!(std::fs::read_to_string(&table).expect("it is there"), foreign);
+    }
+}
+
 #[test]
 fn damaged_results_are_named_and_old_ones_pruned() {
     let dir = folder();

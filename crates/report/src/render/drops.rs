@@ -73,8 +73,8 @@ pub(crate) fn labels(causes: &[&Dropped]) -> Vec<String> {
     let named = causes.iter().zip(&all).map(|(one, name)| {
         // Numbers of namespaces differ from run to run.
         let is_alone = all.iter().filter(|other| *other == name).count() == 1;
-        match one.namespace.filter(|_| !is_alone) {
-            Some(namespace) => format!("{name} (netns {namespace})"),
+        match namespace(one).filter(|_| !is_alone) {
+            Some(namespace) => format!("{name} ({namespace})"),
             None => name.clone(),
         }
     });
@@ -83,12 +83,18 @@ pub(crate) fn labels(causes: &[&Dropped]) -> Vec<String> {
 
 fn at(one: &Dropped) -> Option<String> {
     let name = one.interface.as_deref().map(printable);
-    match (name, one.namespace) {
-        (Some(name), None) => Some(name),
-        (Some(name), Some(namespace)) => Some(format!("{name} (netns {namespace})")),
-        (None, Some(namespace)) => Some(format!("netns {namespace}")),
-        (None, None) => None,
+    match (name, namespace(one)) {
+        (Some(name), Some(namespace)) => Some(format!("{name} ({namespace})")),
+        (name, namespace) => name.or(namespace),
     }
+}
+
+/// Nothing is said of the command's own.
+fn namespace(one: &Dropped) -> Option<String> {
+    if one.namespace_unknown {
+        return Some("netns unknown".to_owned());
+    }
+    one.namespace.map(|number| format!("netns {number}"))
 }
 
 /// Stream, or protocol and port.

@@ -15,7 +15,7 @@ mod lab;
 
 use super::{IN_FLIGHT, Plan, outcome, way};
 use crate::carrier::{self, Ends};
-use crate::device_nat::DeviceNat;
+use crate::device_nat::{self, DeviceNat};
 use crate::kinds::{Run, passive, shared};
 use crate::panel::{Names, Panel};
 use crate::place::Place;
@@ -152,6 +152,7 @@ fn search(
         course.judge_incomplete(&mut report, None);
     }
     let trials = std::mem::take(&mut course.rows);
+    device_nat::compare(&mut report, trials.iter().map(|trial| (trial.finished, trial.nat.as_ref())));
     let mut searched = Found {
         kind: SessionsSearchKind::from(job.find.name()),
         server: plan.options.server.to_string(),

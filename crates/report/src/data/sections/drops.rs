@@ -46,6 +46,9 @@ pub struct Dropped {
     /// The number of its network namespace, where that is not the one of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<u32>,
+    /// Nothing says in which network namespace they were: they lay in a socket that was closed, or belonged to no interface any more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub namespace_unknown: bool,
     /// `udp`, `tcp`, `arp`, or a number: 0x88cc of EtherTypes, `ip 89` of IP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
