@@ -33,7 +33,7 @@ const SCHEMA: &str = "
     required binary unit (UTF8);
     required binary better (UTF8);
     optional double value;
-    optional int32 \"group\" (INTEGER(32,false));
+    optional int32 group_number (INTEGER(32,false));
     optional double group_mean;
     required boolean exception;
     required binary outcome (UTF8);
