@@ -62,7 +62,7 @@ pub(super) fn over_time(report: &Report, counted: &str, answers: bool) -> Option
             format!(" {} of {} had loss.", units::count(lossy), units::counted(known, "interval"))
         }
     };
-    note += &parts::note(report, &parts);
+    note += &parts::note(report, &stretches, &parts);
     if intervals.len() > stretches.len() && has_latency {
         note += " Where the plot joins several intervals, the longest of their latencies counts.";
     }

@@ -70,8 +70,17 @@ pub(super) fn tip(parts: &[Part], stretch: usize) -> String {
     parts.iter().filter_map(said).collect()
 }
 
+/// Frames that were dropped in stretches in which none was sent: of nothing there is no share to draw.
+fn undrawn(stretches: &[Interval], parts: &[Part]) -> u64 {
+    let of = |part: &Part| {
+        let counted = stretches.iter().zip(&part.frames);
+        counted.filter(|(stretch, _)| share(stretch, 0).is_none()).map(|(_, frames)| *frames).sum::<u64>()
+    };
+    parts.iter().map(of).fold(0, u64::saturating_add)
+}
+
 /// What to know of them.
-pub(super) fn note(report: &Report, parts: &[Part]) -> String {
+pub(super) fn note(report: &Report, stretches: &[Interval], parts: &[Part]) -> String {
     if parts.is_empty() {
         return String::new();
     }
@@ -80,14 +89,37 @@ pub(super) fn note(report: &Report, parts: &[Part]) -> String {
             .to_owned();
     let traced = report.result.drops_traced.as_ref();
     let outside = traced.and_then(|traced| traced.over_time.as_ref()).map_or(0, |over| over.outside_frames);
+    let more = |frames: u64| match frames {
+        1 => "1 more frame was".to_owned(),
+        more => format!("{} more frames were", units::count(more)),
+    };
     if outside > 0 {
-        note += &format!(
-            " {} dropped before the first interval or after the last one.",
-            match outside {
-                1 => "1 more frame was".to_owned(),
-                more => format!("{} more frames were", units::count(more)),
-            }
-        );
+        note += &format!(" {} dropped before the first interval or after the last one.", more(outside));
+    }
+    let undrawn = undrawn(stretches, parts);
+    if undrawn > 0 {
+        note += &format!(" {} dropped while none was sent, and shown nowhere here.", more(undrawn));
     }
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_while_nothing_was_sent_is_said_and_not_left_out() {
+        let stretch = |sent| Interval { tx_frames: Some(sent), end_ns: 1, ..Interval::default() };
+        let stretches = [stretch(10), stretch(0), stretch(10)];
+        let part = |frames: [u64; 3]| Part { class: "part s0", name: "a".to_owned(), frames: frames.into() };
+        let parts = [part([1, 2, 3]), part([1, 5, 0])];
+        assert_eq!(areas(&stretches, &parts)[0].steps.len(), 2);
+        assert_eq!(undrawn(&stretches, &parts), 7);
+        let said = note(&Report::new("send"), &stretches, &parts);
+        assert!(
+            said.ends_with("7 more frames were dropped while none was sent, and shown nowhere here."),
+            "{said}"
+        );
+        assert_eq!(undrawn(&stretches[..1], &parts), 0);
+    }
 }
