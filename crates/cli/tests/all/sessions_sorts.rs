@@ -18,12 +18,16 @@ fn through_a_router_of_ipv6(rules: &str) -> Net {
     let net = through_a_router(rules);
     let [near, far] = net.lab.device.as_ref().expect("a device");
     at_router(&net, "sysctl -qw net.ipv6.conf.all.forwarding=1").ok();
-    at_router(&net, &format!("ip -6 addr add 2001:db8:5::ff/64 dev {} nodad", near.interface)).ok();
-    at_router(&net, &format!("ip -6 addr add 2001:db8:6::ff/64 dev {} nodad", far.interface)).ok();
+    // From the link's own address a router asks for whom it passes packets on to.
+    for (port, address) in [(near, "2001:db8:5::ff"), (far, "2001:db8:6::ff")] {
+        for address in [address, "fe80::ff"] {
+            at_router(&net, &format!("ip -6 addr add {address}/64 dev {} nodad", port.interface)).ok();
+        }
+    }
     net.run("ip -6 addr add 2001:db8:5::1/64 dev tx0 nodad").ok();
-    net.run("ip -6 route add default via 2001:db8:5::ff").ok();
+    net.run("ip -6 route add 2001:db8:6::/64 via 2001:db8:5::ff").ok();
     net.run_there("ip -6 addr add 2001:db8:6::2/64 dev rx0 nodad").ok();
-    net.run_there("ip -6 route add default via 2001:db8:6::ff").ok();
+    net.run_there("ip -6 route add 2001:db8:5::/64 via 2001:db8:6::ff").ok();
     net
 }
 
@@ -164,7 +168,8 @@ fn tshark_approves(net: &Net, there: &str, here: &str) -> String {
         net.run(format!("netdyno sessions --on tx0 --rate 1kcps {here} --rto 2s --json")).ok().json();
     adds_up(&report);
     let frames_sent = number(&report["result"]["tx"]["frames"]) + number(&report["result"]["rx"]["frames"]);
-    let segments = || tshark_field(&file, "tcp.stream").len() as u64;
+    let segments =
+        || tshark_field(&file, "tcp.stream").iter().filter(|stream| !stream.is_empty()).count() as u64;
     eventually("all frames are captured", || {
         frames(&file).len() as u64 >= frames_sent && segments() >= frames_sent
     });
@@ -195,10 +200,15 @@ fn tshark_finds_no_fault_in_what_either_end_sends_over_ipv6() {
     }
 }
 
-/// Two hosts with a bridge between them, which passes tags on.
+/// Two hosts with a bridge between them, which passes tags on within frames: on a veth they stand beside the frame else, where XDP does not
+/// see them.
 fn through_a_bridge() -> Net {
     let device = ::lab::Device { kind: ::lab::Kind::Bridge, bottleneck: None, loss: None };
-    Net::with(&::lab::Options { device: Some(device), gro: true, ..Default::default() })
+    let net = Net::with(&::lab::Options { device: Some(device), gro: true, ..Default::default() });
+    for port in net.lab.device.as_ref().expect("a device") {
+        start(inside(&port.namespace, &format!("ethtool -K {} txvlan off", port.interface))).wait().ok();
+    }
+    net
 }
 
 #[test]
@@ -241,9 +251,9 @@ fn in_a_vlan_every_frame_has_its_tag_and_tshark_finds_no_fault() {
 const FAR_END: &str = r#"
 import socket, struct, sys, time
 interface, vlan = sys.argv[1], int(sys.argv[2])
-mac = bytes.fromhex(open(f"/sys/class/net/{interface}/address").read().strip().replace(":", ""))
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 wire.bind((interface, 0))
+mac = wire.getsockname()[4]
 wire.setsockopt(263, 8, 1)  # PACKET_AUXDATA: the kernel takes tags out
 wire.settimeout(5)
 ours, theirs = socket.inet_pton(socket.AF_INET6, "2001:db8:7::1"), None
