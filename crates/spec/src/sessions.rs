@@ -258,6 +258,7 @@ impl Sessions {
     }
 }
 
+const NO_TAG: &str = "there is no tag to have it: give `.vlan`";
 /// Later ones no longer fit in a slot's time stamps.
 const MOST_TIME: Duration = Duration::from_secs(120);
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -332,6 +333,8 @@ impl Kind for Sessions {
                     "the client closes connections that ask several times or are held: fin or rst",
                 ),
                 ("retransmit_after", outside(&self.retransmit_after), "it is from 1ms to 2m"),
+                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
+                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
             ],
         )
     }
@@ -360,8 +363,16 @@ impl Kind for SessionsServer {
     }
 
     fn check(&self) -> Result<(), Contradiction> {
-        let unsaid = self.vlan.is_some() && self.listen.is_none();
-        check::hold("", &[("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80")])
+        let tagged = self.vlan.is_some();
+        let unsaid = tagged && self.listen.is_none();
+        check::hold(
+            "",
+            &[
+                ("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80"),
+                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
+                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
+            ],
+        )
     }
 
     fn yes_disrupt(&self) -> &[String] {
