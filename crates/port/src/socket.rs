@@ -123,12 +123,22 @@ fn attach(socket: impl AsFd, filter: &[libc::sock_filter]) -> io::Result<()> {
 /// # Errors
 /// What `setsockopt` answers: ENODEV, EPERM.
 pub fn join_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
-    let membership = libc::packet_mreq {
-        mr_ifindex: index as i32,
-        mr_type: libc::PACKET_MR_PROMISC as u16,
-        mr_alen: 0,
-        mr_address: [0; 8],
-    };
+    join(socket, index, libc::PACKET_MR_PROMISC)
+}
+
+/// Makes an interface take frames for any group for as long as the socket that it returns is open, which receives nothing.
+///
+/// # Errors
+/// As [`open`]; what `setsockopt` answers: ENODEV, EPERM.
+pub fn all_groups(index: u32) -> io::Result<OwnedFd> {
+    let socket = open()?;
+    join(&socket, index, libc::PACKET_MR_ALLMULTI)?;
+    Ok(socket)
+}
+
+fn join(socket: &OwnedFd, index: u32, kind: i32) -> io::Result<()> {
+    let membership =
+        libc::packet_mreq { mr_ifindex: index as i32, mr_type: kind as u16, mr_alen: 0, mr_address: [0; 8] };
     set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 

@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "include/arp.h"
+#include "include/neighbour.h"
 #include "include/sessions.h"
 #include "include/tcp.h"
 
@@ -23,13 +24,15 @@
 #define SEGMENTS 128
 
 const volatile __be16 own_mac[3] = {};
-/* In the network's byte order. */
-const volatile __be32 listen = 0;
+/* In the network's byte order, of IPv4 the first word. */
+const volatile __be32 listen[4] = {};
 const volatile __be16 listen_port = 0;
 /* The answer to so many requests closes a connection. */
 const volatile __u32 requests = 1;
-/* 1: the address is none of the host's own, and ARP is answered for it. */
-const volatile __u32 answers_arp = 0;
+/* 1: the address is none of the host's own, and ARP or neighbour solicitations are answered for it. */
+const volatile __u32 answers_for_address = 0;
+/* The control word of the tag of frames that have one: of all that are sent, and as to the VLAN of all that are taken. */
+const volatile __be16 tag_control = 0;
 const volatile __u32 mss = TCP_MOST;
 const volatile __u32 answer_length = 1;
 /* Of a segment of the answer, but for the last. */
@@ -49,11 +52,18 @@ struct {
 	__type(value, struct served_counts);
 } counts SEC(".maps");
 
-static __always_inline __u32 cookie(const struct arrived *in)
+static __always_inline __u32 cookie(const struct arrived *in, __u32 sort)
 {
 	__u32 ports = (__u32)in->ports.source << 16 | in->ports.destination;
+	__u32 source = in->source.words[0] ^ key[0], destination = in->destination.words[0] ^ key[1];
 
-	return mixed(mixed(in->source ^ key[0]) + ports + mixed(in->destination ^ key[1]));
+	if (sort & OVER_IPV6) {
+		for (int i = 1; i < 4; i++) {
+			source = mixed(source) ^ in->source.words[i];
+			destination = mixed(destination) ^ in->destination.words[i];
+		}
+	}
+	return mixed(mixed(source) + ports + mixed(destination));
 }
 
 static __always_inline int sent(struct served_counts *counts, __u32 frame)
@@ -67,15 +77,15 @@ static __always_inline int sent(struct served_counts *counts, __u32 frame)
 	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
 }
 
-static __always_inline int bare(struct xdp_md *ctx, struct served_counts *counts, struct segment *out)
+static __always_inline int bare(struct xdp_md *ctx, __u32 sort, struct served_counts *counts, struct segment *out)
 {
 	struct payload none = {};
 
-	return sent(counts, write_segment(ctx, out, &none, mss));
+	return sent(counts, write_segment(ctx, sort, out, &none, mss));
 }
 
 /* The segment of the answer that begins at `at`; `last`: the answer that closes. */
-static __always_inline int piece(struct xdp_md *ctx, struct served_counts *counts, struct segment *out, __u32 at, bool last)
+static __always_inline int piece(struct xdp_md *ctx, __u32 sort, struct served_counts *counts, struct segment *out, __u32 at, bool last)
 {
 	__u32 left = answer_length - at, length = left > segment_length ? segment_length : left;
 	struct payload payload = {};
@@ -89,7 +99,7 @@ static __always_inline int piece(struct xdp_md *ctx, struct served_counts *count
 	payload.length = length;
 	payload.sum = sums[(at / segment_length) & (SEGMENTS - 1)];
 	out->flags = left > segment_length ? TCP_ACK : TCP_ACK | TCP_PSH | (last ? TCP_FIN : 0);
-	frame = write_segment(ctx, out, &payload, mss);
+	frame = write_segment(ctx, sort, out, &payload, mss);
 	if (frame) {
 		counts->segments++;
 		counts->answer_bytes += length;
@@ -98,16 +108,17 @@ static __always_inline int piece(struct xdp_md *ctx, struct served_counts *count
 }
 
 /* It acknowledges what was never said. */
-static __always_inline int stranger(struct xdp_md *ctx, struct served_counts *counts, const struct arrived *in, struct segment *out)
+static __always_inline int stranger(struct xdp_md *ctx, __u32 sort, struct served_counts *counts, const struct arrived *in,
+				    struct segment *out)
 {
 	counts->bad_cookies++;
 	out->sequence = in->acknowledged;
 	out->flags = TCP_RST;
-	return bare(ctx, counts, out);
+	return bare(ctx, sort, counts, out);
 }
 
 /* A segment of a connection that has been opened, as the client says: `has` bytes of answers arrived there, FIN and all. */
-static __always_inline int of_connection(struct xdp_md *ctx, struct served_counts *counts, const struct arrived *in,
+static __always_inline int of_connection(struct xdp_md *ctx, __u32 sort, struct served_counts *counts, const struct arrived *in,
 					 struct segment *out, __u32 has)
 {
 	__u32 length = answer_length ? answer_length : 1, answers = has / length, at = has % length;
@@ -115,7 +126,7 @@ static __always_inline int of_connection(struct xdp_md *ctx, struct served_count
 
 	/* Our FIN, or the answer to the client's, is one more. */
 	if (closed ? at > 1 : at % segment_length && (at != 1 || in->payload || closes))
-		return stranger(ctx, counts, in, out);
+		return stranger(ctx, sort, counts, in, out);
 	out->sequence = in->acknowledged;
 	out->acknowledged = in->sequence + in->payload + closes;
 	out->flags = TCP_ACK;
@@ -123,56 +134,67 @@ static __always_inline int of_connection(struct xdp_md *ctx, struct served_count
 		counts->request_bytes += in->payload;
 		/* A request of several segments ends with a PSH. */
 		if (!(in->flags & TCP_PSH) && !closes)
-			return bare(ctx, counts, out);
+			return bare(ctx, sort, counts, out);
 		counts->requests++;
 		out->acknowledged -= closes;
-		return piece(ctx, counts, out, 0, last);
+		return piece(ctx, sort, counts, out, 0, last);
 	}
 	if (closes && (!at || closed)) {
 		/* With the whole answer and our FIN, or before we closed. */
 		counts->finished += closed ? at : answers > 0;
 		out->flags |= closed && at ? 0 : TCP_FIN;
-		return bare(ctx, counts, out);
+		return bare(ctx, sort, counts, out);
 	}
 	if (at && !closed && at % segment_length == 0 && !in->payload && !closes)
-		return piece(ctx, counts, out, at, last);
+		return piece(ctx, sort, counts, out, at, last);
 	/* An acknowledgement of all or of nothing, which asks for nothing. */
 	if (in->payload || closes)
 		counts->unexpected++;
 	return XDP_DROP;
 }
 
-static __always_inline int resolution(struct xdp_md *ctx, struct served_counts *counts)
+static __always_inline int resolution(struct xdp_md *ctx, struct served_counts *counts, __u32 sort)
 {
-	struct arp *arp = answers_arp ? arp_request(ctx) : NULL;
+	struct solicited asked = {};
+	struct arp *arp;
 
-	if (!arp || arp_target(arp) != listen)
+	if (!answers_for_address)
 		return XDP_PASS;
-	answer_arp(arp, own_mac);
-	counts->arp_replies++;
+	if (sort & OVER_IPV6) {
+		if (!read_solicitation(ctx, sort, tag_control, &asked) || !is_same(&asked.target, listen, sort))
+			return XDP_PASS;
+		if (!answer_solicitation(ctx, sort, tag_control, &asked, own_mac))
+			return XDP_DROP;
+		counts->advertisements++;
+	} else {
+		arp = arp_request(ctx, sort, tag_control);
+		if (!arp || arp_target(arp) != listen[0])
+			return XDP_PASS;
+		answer_arp(arp, sort, tag_control, own_mac);
+		counts->arp_replies++;
+	}
 	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
 }
 
-SEC("xdp")
-int sessions_server(struct xdp_md *ctx)
+static __always_inline int serves(struct xdp_md *ctx, __u32 sort)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), initial, has;
 	struct served_counts *counted;
-	struct segment out = {};
+	struct segment out = { .control = tag_control };
 	struct arrived in = {};
 	enum reading reading;
 
 	counted = bpf_map_lookup_elem(&counts, &cpu);
 	if (!counted)
 		return XDP_PASS;
-	reading = read_segment(ctx, &in, &out);
+	reading = read_segment(ctx, sort, &in, &out);
 	if (reading == NOT_TCP)
-		return resolution(ctx, counted);
+		return resolution(ctx, counted, sort);
 	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
 	for (int i = 0; i < 3; i++)
 		if (out.source_mac[i] != own_mac[i])
 			return XDP_PASS;
-	if (in.destination != listen || in.ports.destination != listen_port)
+	if (!is_same(&in.destination, listen, sort) || in.ports.destination != listen_port)
 		return XDP_PASS;
 	counted->rx_frames++;
 	counted->rx_bytes += in.frame;
@@ -184,7 +206,7 @@ int sessions_server(struct xdp_md *ctx)
 		counted->resets++;
 		return XDP_DROP;
 	}
-	initial = cookie(&in);
+	initial = cookie(&in, sort);
 	if (in.flags & TCP_SYN) {
 		if (in.flags & TCP_ACK) {
 			counted->unexpected++;
@@ -194,7 +216,7 @@ int sessions_server(struct xdp_md *ctx)
 		out.sequence = initial;
 		out.acknowledged = in.sequence + 1;
 		out.flags = TCP_SYN | TCP_ACK;
-		return bare(ctx, counted, &out);
+		return bare(ctx, sort, counted, &out);
 	}
 	if (!(in.flags & TCP_ACK)) {
 		counted->unexpected++;
@@ -202,8 +224,33 @@ int sessions_server(struct xdp_md *ctx)
 	}
 	has = in.acknowledged - initial - 1;
 	if (has > answer_length * requests + 1)
-		return stranger(ctx, counted, &in, &out);
-	return of_connection(ctx, counted, &in, &out, has);
+		return stranger(ctx, sort, counted, &in, &out);
+	return of_connection(ctx, sort, counted, &in, &out, has);
+}
+
+/* One for each sort of frames. */
+SEC("xdp")
+int sessions_server(struct xdp_md *ctx)
+{
+	return serves(ctx, 0);
+}
+
+SEC("xdp")
+int server_ipv6(struct xdp_md *ctx)
+{
+	return serves(ctx, OVER_IPV6);
+}
+
+SEC("xdp")
+int server_tagged(struct xdp_md *ctx)
+{
+	return serves(ctx, TAGGED);
+}
+
+SEC("xdp")
+int server_tagged_6(struct xdp_md *ctx)
+{
+	return serves(ctx, OVER_IPV6 | TAGGED);
 }
 
 char _license[] SEC("license") = "MIT OR Apache-2.0";

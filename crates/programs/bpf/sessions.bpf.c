@@ -22,6 +22,7 @@
 
 #include "include/arp.h"
 #include "include/loglinear.h"
+#include "include/neighbour.h"
 #include "include/sessions.h"
 #include "include/tcp.h"
 
@@ -30,14 +31,18 @@
 #define MILLISECOND 1000000ULL
 
 const volatile __be16 own_mac[3] = {};
-/* Clients have the addresses from `first_address` on, in the machine's byte order, and the ports from `first_port` on. */
+/*
+ * Clients have the addresses from `first_address` on, in the machine's byte order, and the ports from `first_port` on. Of IPv6 that is the
+ * last word of the address, behind those of `prefix`.
+ */
 const volatile __u32 first_address = 0;
+const volatile __be32 prefix[3] = {};
 const volatile __u32 addresses = 1;
 const volatile __u32 first_port = 16384;
-/* The address of the host itself, which answers ARP for that by itself. */
-const volatile __be32 host = 0;
-/* In the network's byte order. All that is ever sent goes there. */
-const volatile __be32 server = 0;
+/* The address of the host itself, which answers ARP and neighbour solicitations for that by itself; all zeros: it answers none. */
+const volatile __be32 host[4] = {};
+/* In the network's byte order, of IPv4 the first word. All that is ever sent goes there. */
+const volatile __be32 server[4] = {};
 const volatile __be16 server_port = 0;
 const volatile __u32 slots_count = 1;
 const volatile __u32 mss = TCP_MOST;
@@ -53,6 +58,8 @@ const volatile __u32 closes = CLOSE_SERVER;
 const volatile __u32 holds = 0;
 /* Ticks between an answer and the next request; 0: none. */
 const volatile __u32 thinks = 0;
+/* The control word of the tag of frames that have one: of all that are sent, and as to the VLAN of all that are taken. */
+const volatile __be16 tag_control = 0;
 /* Of the interface, if answers go out by a redirect: a veth whose peer has no program of its own takes nothing that is sent by XDP_TX. */
 const volatile __u32 redirect_to = 0;
 
@@ -113,6 +120,7 @@ struct {
 /* What a program works with. */
 struct work {
 	struct xdp_md *ctx;
+	__u32 sort; /* of its frames: a constant */
 	struct session_control *control;
 	struct session_counts *counts;
 	struct session_slot *slot;
@@ -203,7 +211,7 @@ static __always_inline int bare(struct work *work, struct segment *segment, bool
 {
 	struct payload none = {};
 
-	return sent(work, write_segment(work->ctx, segment, &none, mss), answers);
+	return sent(work, write_segment(work->ctx, work->sort, segment, &none, mss), answers);
 }
 
 static __always_inline __u32 ask(struct work *work, struct segment *segment)
@@ -211,7 +219,7 @@ static __always_inline __u32 ask(struct work *work, struct segment *segment)
 	struct payload whole = { (const void *)request, request_length, request_sum };
 
 	segment->flags = TCP_PSH | TCP_ACK;
-	return write_segment(work->ctx, segment, &whole, mss);
+	return write_segment(work->ctx, work->sort, segment, &whole, mss);
 }
 
 static __always_inline int reset(struct work *work, struct segment *segment, bool answers)
@@ -223,13 +231,31 @@ static __always_inline int reset(struct work *work, struct segment *segment, boo
 /* The segment that goes from the slot's tuple to the server. */
 static __always_inline void address(const struct work *work, __u32 number, struct segment *segment)
 {
+	bool v6 = work->sort & OVER_IPV6;
+
 	for (int i = 0; i < 3; i++)
 		segment->source_mac[i] = own_mac[i];
 	__builtin_memcpy(segment->destination_mac, &work->control->next_mac, sizeof(segment->destination_mac));
-	segment->source = bpf_htonl(first_address + number % addresses);
+	segment->source.words[v6 ? 3 : 0] = bpf_htonl(first_address + number % addresses);
 	segment->ports.source = bpf_htons(first_port + number / addresses);
-	segment->destination = server;
+	segment->destination.words[0] = server[0];
 	segment->ports.destination = server_port;
+	if (!v6)
+		return;
+	for (int i = 0; i < 3; i++) {
+		segment->source.words[i] = prefix[i];
+		segment->destination.words[i + 1] = server[i + 1];
+	}
+}
+
+/* The number of the client that has this address; no less than `addresses`: there is none. */
+static __always_inline __u32 client_of(const struct address *address, __u32 sort)
+{
+	if (!(sort & OVER_IPV6))
+		return bpf_ntohl(address->words[0]) - first_address;
+	if (address->words[0] != prefix[0] || address->words[1] != prefix[1] || address->words[2] != prefix[2])
+		return ~0U;
+	return bpf_ntohl(address->words[3]) - first_address;
 }
 
 /* Has our FIN been sent? */
@@ -280,30 +306,29 @@ static __always_inline int closes_now(struct work *work, struct segment *segment
 }
 
 /* What user space listed: nothing came back in time, or it is to end. */
-static __always_inline int listed(struct work *work, __u32 task)
+static __always_inline int listed(struct work *work, struct segment *segment, __u32 task)
 {
 	struct session_slot *slot = work->slot;
 	struct session_counts *counts = work->counts;
 	__u32 state = work->word & WORD_STATE, tries = (work->word & WORD_TRIES) >> WORD_TRIES_SHIFT, at = now();
-	struct segment segment = {};
 
 	if (state < SESSION_SYN_SENT || state > SESSION_LAST_ACK)
 		return XDP_DROP;
-	address(work, work->number, &segment);
-	segment.sequence = initial(work) + (state == SESSION_SYN_SENT ? 0 : 1 + slot->sent);
-	segment.acknowledged = slot->next;
+	address(work, work->number, segment);
+	segment->sequence = initial(work) + (state == SESSION_SYN_SENT ? 0 : 1 + slot->sent);
+	segment->acknowledged = slot->next;
 	if (task == TASK_ASK || task == TASK_USE_AGAIN)
-		return asks_again(work, &segment, task, at);
+		return asks_again(work, segment, task, at);
 	if (task == TASK_CLOSE)
-		return closes_now(work, &segment, at);
+		return closes_now(work, segment, at);
 	if (task != TASK_AGAIN) {
 		if (!becomes(work, task == TASK_TIME_OUT ? SESSION_TIMED_OUT : SESSION_ABANDONED))
 			return XDP_DROP;
 		*(task == TASK_TIME_OUT ? &counts->timed_out : &counts->abandoned) += 1;
 		ended(work);
-		segment.sequence += state == SESSION_SYN_SENT || has_closed(state);
-		segment.flags = state == SESSION_SYN_SENT ? TCP_RST : TCP_RST | TCP_ACK;
-		return reset(work, &segment, false);
+		segment->sequence += state == SESSION_SYN_SENT || has_closed(state);
+		segment->flags = state == SESSION_SYN_SENT ? TCP_RST : TCP_RST | TCP_ACK;
+		return reset(work, segment, false);
 	}
 	/* It moved on since it was listed. */
 	if ((__s32)(at - slot->deadline) <= 0 || state == SESSION_HELD || state == SESSION_FIN_WAIT_2)
@@ -315,37 +340,35 @@ static __always_inline int listed(struct work *work, __u32 task)
 	switch (state) {
 	case SESSION_SYN_SENT:
 		counts->retransmitted_syns++;
-		segment.acknowledged = 0;
-		segment.flags = TCP_SYN;
-		return bare(work, &segment, false);
+		segment->acknowledged = 0;
+		segment->flags = TCP_SYN;
+		return bare(work, segment, false);
 	case SESSION_REQUESTED:
 		counts->retransmitted_requests++;
-		segment.sequence -= request_length;
-		return sent(work, ask(work, &segment), false);
+		segment->sequence -= request_length;
+		return sent(work, ask(work, segment), false);
 	case SESSION_WAITING:
 	case SESSION_RECEIVING:
 		/* A server that keeps no state sends what is missing when it is told what arrived. */
 		counts->retransmitted_acks++;
-		segment.flags = TCP_ACK;
-		return bare(work, &segment, false);
+		segment->flags = TCP_ACK;
+		return bare(work, segment, false);
 	default:
 		counts->retransmitted_fins++;
-		segment.flags = TCP_FIN | TCP_ACK;
-		return bare(work, &segment, false);
+		segment->flags = TCP_FIN | TCP_ACK;
+		return bare(work, segment, false);
 	}
 }
 
 /* A request that had no room in the frame that asked for it. */
-static __always_inline int deferred(struct work *work)
+static __always_inline int deferred(struct work *work, struct segment *segment)
 {
-	struct segment segment = {};
-
 	if ((work->word & WORD_STATE) != SESSION_REQUESTED)
 		return XDP_DROP;
-	address(work, work->number, &segment);
-	segment.sequence = initial(work) + 1 + work->slot->sent - request_length;
-	segment.acknowledged = work->slot->next;
-	return sent(work, ask(work, &segment), false);
+	address(work, work->number, segment);
+	segment->sequence = initial(work) + 1 + work->slot->sent - request_length;
+	segment->acknowledged = work->slot->next;
+	return sent(work, ask(work, segment), false);
 }
 
 /* Is the next connection due? At the rate, and after a delay at no more than twice the rate. */
@@ -378,12 +401,11 @@ static __always_inline void is_opened(struct session_control *control, __u64 ns)
 	}
 }
 
-static __always_inline int open(struct work *work)
+static __always_inline int open(struct work *work, struct segment *segment)
 {
 	struct session_control *control = work->control;
 	__u64 ns = bpf_ktime_get_ns();
 	struct session_slot *slot;
-	struct segment segment = {};
 	__u32 state, sequence;
 
 	if (!is_due(control, ns))
@@ -408,17 +430,17 @@ static __always_inline int open(struct work *work)
 	__sync_lock_test_and_set(&slot->word, (__u64)sequence << WORD_INITIAL_SHIFT | SESSION_SYN_SENT);
 	is_opened(control, ns);
 	work->counts->opened++;
-	address(work, work->number, &segment);
-	segment.sequence = sequence;
-	segment.flags = TCP_SYN;
-	return bare(work, &segment, false);
+	address(work, work->number, segment);
+	segment->sequence = sequence;
+	segment->flags = TCP_SYN;
+	return bare(work, segment, false);
 }
 
-SEC("xdp")
-int sessions_open(struct xdp_md *ctx)
+static __always_inline int sends(struct xdp_md *ctx, __u32 sort)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), first = 0, task;
-	struct work work = { .ctx = ctx };
+	struct work work = { .ctx = ctx, .sort = sort };
+	struct segment segment = { .control = tag_control };
 	__u64 *entry, item;
 
 	work.control = bpf_map_lookup_elem(&control, &first);
@@ -433,7 +455,7 @@ int sessions_open(struct xdp_md *ctx)
 		if (!work.slot)
 			return XDP_DROP;
 		work.word = *(volatile __u64 *)&work.slot->word;
-		return listed(&work, task);
+		return listed(&work, &segment, task);
 	}
 	entry = &work.control->deferred[work.control->deferred_at & (DEFERRED - 1)];
 	item = *(volatile __u64 *)entry;
@@ -445,9 +467,34 @@ int sessions_open(struct xdp_md *ctx)
 		if (!work.slot)
 			return XDP_DROP;
 		work.word = *(volatile __u64 *)&work.slot->word;
-		return deferred(&work);
+		return deferred(&work, &segment);
 	}
-	return open(&work);
+	return open(&work, &segment);
+}
+
+/* One for each sort of frames. */
+SEC("xdp")
+int sessions_open(struct xdp_md *ctx)
+{
+	return sends(ctx, 0);
+}
+
+SEC("xdp")
+int open_ipv6(struct xdp_md *ctx)
+{
+	return sends(ctx, OVER_IPV6);
+}
+
+SEC("xdp")
+int open_tagged(struct xdp_md *ctx)
+{
+	return sends(ctx, TAGGED);
+}
+
+SEC("xdp")
+int open_tagged_6(struct xdp_md *ctx)
+{
+	return sends(ctx, OVER_IPV6 | TAGGED);
 }
 
 /* A request had no room in the frame that asked for it: the next frame of the program that sends becomes it. */
@@ -509,7 +556,7 @@ static __always_inline int in_syn_sent(struct work *work, const struct arrived *
 		work->counts->unexpected++;
 		return XDP_DROP;
 	}
-	if (request_length > peer_mss(work->ctx, in)) {
+	if (request_length > peer_mss(work->ctx, work->sort, in)) {
 		if (!becomes(work, SESSION_REFUSED))
 			return XDP_DROP;
 		record(0, now() - slot->began);
@@ -885,25 +932,35 @@ static __always_inline int over(struct work *work, const struct arrived *in, str
 	return bare(work, answer, true);
 }
 
-static __always_inline int resolution(struct xdp_md *ctx, struct session_counts *counts)
+/* Who asks for a client's Ethernet address, by ARP or neighbour solicitation, is answered. */
+static __always_inline int resolution(struct xdp_md *ctx, struct session_counts *counts, __u32 sort)
 {
-	struct arp *arp = arp_request(ctx);
+	struct solicited asked = {};
+	struct arp *arp;
 
-	if (!arp)
-		return XDP_PASS;
-	if (bpf_ntohl(arp_target(arp)) - first_address >= addresses || arp_target(arp) == host)
-		return XDP_PASS;
-	answer_arp(arp, own_mac);
-	counts->arp_replies++;
+	if (sort & OVER_IPV6) {
+		if (!read_solicitation(ctx, sort, tag_control, &asked))
+			return XDP_PASS;
+		if (client_of(&asked.target, sort) >= addresses || is_same(&asked.target, host, sort))
+			return XDP_PASS;
+		if (!answer_solicitation(ctx, sort, tag_control, &asked, own_mac))
+			return XDP_DROP;
+		counts->advertisements++;
+	} else {
+		arp = arp_request(ctx, sort, tag_control);
+		if (!arp || bpf_ntohl(arp_target(arp)) - first_address >= addresses || arp_target(arp) == host[0])
+			return XDP_PASS;
+		answer_arp(arp, sort, tag_control, own_mac);
+		counts->arp_replies++;
+	}
 	return redirect_to ? bpf_redirect(redirect_to, 0) : XDP_TX;
 }
 
-SEC("xdp")
-int sessions_client(struct xdp_md *ctx)
+static __always_inline int takes(struct xdp_md *ctx, __u32 sort)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), first = 0, client, port, state;
-	struct work work = { .ctx = ctx };
-	struct segment answer = {};
+	struct work work = { .ctx = ctx, .sort = sort };
+	struct segment answer = { .control = tag_control };
 	struct arrived in = {};
 	enum reading reading;
 
@@ -911,16 +968,16 @@ int sessions_client(struct xdp_md *ctx)
 	work.control = bpf_map_lookup_elem(&control, &first);
 	if (!work.control || !work.counts)
 		return XDP_PASS;
-	reading = read_segment(ctx, &in, &answer);
+	reading = read_segment(ctx, sort, &in, &answer);
 	if (reading == NOT_TCP)
-		return resolution(ctx, work.counts);
+		return resolution(ctx, work.counts, sort);
 	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
 	for (int i = 0; i < 3; i++)
 		if (answer.source_mac[i] != own_mac[i])
 			return XDP_PASS;
-	client = bpf_ntohl(in.destination) - first_address;
+	client = client_of(&in.destination, sort);
 	port = bpf_ntohs(in.ports.destination) - first_port;
-	if (in.source != server || in.ports.source != server_port || client >= addresses || port > 0xffff)
+	if (!is_same(&in.source, server, sort) || in.ports.source != server_port || client >= addresses || port > 0xffff)
 		return XDP_PASS;
 	/* Of a large pool that is more than 32 bits hold. */
 	if ((__u64)port * addresses + client >= slots_count)
@@ -943,6 +1000,31 @@ int sessions_client(struct xdp_md *ctx)
 	if (state >= SESSION_FINISHED)
 		return over(&work, &in, &answer, state);
 	return state == SESSION_SYN_SENT ? in_syn_sent(&work, &in, &answer) : established(&work, &in, &answer, state);
+}
+
+/* One for each sort of frames. */
+SEC("xdp")
+int sessions_client(struct xdp_md *ctx)
+{
+	return takes(ctx, 0);
+}
+
+SEC("xdp")
+int client_ipv6(struct xdp_md *ctx)
+{
+	return takes(ctx, OVER_IPV6);
+}
+
+SEC("xdp")
+int client_tagged(struct xdp_md *ctx)
+{
+	return takes(ctx, TAGGED);
+}
+
+SEC("xdp")
+int client_tagged_6(struct xdp_md *ctx)
+{
+	return takes(ctx, OVER_IPV6 | TAGGED);
 }
 
 char _license[] SEC("license") = "MIT OR Apache-2.0";

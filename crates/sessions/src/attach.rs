@@ -4,6 +4,7 @@ use bpf::attach::{self, WhyNot};
 use bpf::{Hook, Link, Program, ProgramError};
 use port::interface::Interface;
 use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 
 /// A loaded program and its place.
 #[derive(Debug)]
@@ -55,4 +56,16 @@ pub fn attach<T>(
     }
     let (interface, reasons) = (interface.to_owned(), reasons.join("; "));
     Err(ProgramError::NotPossible { what, interface, reasons })
+}
+
+/// Has `interface` take frames for any group while what is returned is held: who asks for an address of IPv6 asks a group, which only the host
+/// of that address is in.
+pub fn groups(interface: &str) -> Result<Option<OwnedFd>, ProgramError> {
+    let index = attach::index_of(interface)?;
+    match port::socket::all_groups(index) {
+        Ok(socket) => Ok(Some(socket)),
+        // A link without such a filter.
+        Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(None),
+        Err(error) => Err(ProgramError::System { what: "taking frames for all groups", error }),
+    }
 }

@@ -1,7 +1,7 @@
 //! The clients as their users see them: attach, find the way out, run a load, look at the counts, finish.
 
 use crate::SessionsError;
-use crate::attach::{Attached, attach};
+use crate::attach::{Attached, attach, groups};
 use crate::layout::{Counts, LISTED, control};
 use crate::loader::{self, LoadedClients};
 use crate::sweep::{Slot, Task, ticks};
@@ -10,7 +10,8 @@ use bpf::{Program, Run};
 use engine::{Had, Priority};
 use histogram::Histogram;
 use rustix::io::Errno;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -21,13 +22,13 @@ use xdp::way::Way;
 #[derive(Debug, Clone)]
 pub struct Options {
     /// All that is sent goes there.
-    pub server: SocketAddrV4,
+    pub server: SocketAddr,
     /// The interface's own Ethernet address.
     pub own: [u8; 6],
-    /// The interface's own address, for which the host itself answers ARP.
-    pub host: Ipv4Addr,
-    /// The clients' first address.
-    pub first_address: Ipv4Addr,
+    /// The interface's own address, for which the host itself answers ARP or neighbour solicitations.
+    pub host: Option<IpAddr>,
+    /// The clients' first address, of the server's family. Of IPv6 they differ in the last 32 bits.
+    pub first_address: IpAddr,
     /// How many of them there are.
     pub addresses: u32,
     /// The first of their ports; each address has those that the slots need.
@@ -46,6 +47,8 @@ pub struct Options {
     pub holds: bool,
     /// The longest segment that the server may send.
     pub mss: u16,
+    /// The control word of the VLAN tag of all frames, if they have one. Frames of other VLANs are left to the host.
+    pub tag: Option<u16>,
     /// What is not answered is sent again after this time, then after twice that, and so on.
     pub retransmit_after: Duration,
     /// A connection that is not over after this time has failed.
@@ -140,6 +143,8 @@ pub struct Ran {
 #[derive(Debug)]
 pub struct Clients {
     attached: Attached<LoadedClients>,
+    /// Keeps an interface taking solicitations for the clients' addresses, which go to groups.
+    _groups: Option<OwnedFd>,
     /// The program that sends, known to the kernel's dispatcher.
     _known: Known,
     options: Options,
@@ -188,7 +193,14 @@ impl Clients {
                 &loaded.client
             })?;
         let known = spare::attach(&attached.loaded.open)?;
-        Ok(Clients { attached, _known: known, options })
+        let groups = if options.server.is_ipv6() { groups(interface)? } else { None };
+        Ok(Clients { attached, _groups: groups, _known: known, options })
+    }
+
+    /// The loaded programs and their memory, for test runs.
+    #[cfg(test)]
+    pub(crate) fn loaded(&self) -> &LoadedClients {
+        &self.attached.loaded
     }
 
     /// Whether answers are taken in the driver.

@@ -107,6 +107,8 @@ counted! {
         no_room,
         /// ARP requests answered.
         arp_replies,
+        /// Neighbour solicitations answered.
+        advertisements,
         /// Bytes of answers, heads and all.
         answer_bytes,
         /// Frames sent.
@@ -179,6 +181,8 @@ counted! {
         no_room,
         /// ARP requests answered.
         arp_replies,
+        /// Neighbour solicitations answered.
+        advertisements,
         /// Bytes of requests.
         request_bytes,
         /// Bytes of answers.

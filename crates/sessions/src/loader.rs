@@ -8,6 +8,7 @@ use bpf::{Mapping, Memory, Program, ProgramError, Quiet};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use rustix::io::Errno;
 use std::mem::{MaybeUninit, size_of};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 const CLIENTS: &str = "sessions";
@@ -32,6 +33,51 @@ pub struct LoadedClients {
 pub struct LoadedServer {
     pub program: Program,
     pub counts: Mapping<Served>,
+}
+
+/// What frames consist of; each sort has programs of its own, compiled for nothing else.
+#[derive(Debug, Clone, Copy)]
+struct Sort {
+    v6: bool,
+    tagged: bool,
+}
+
+impl Sort {
+    /// Of the programs for IPv4, IPv6, and both with a VLAN tag, that of this sort.
+    fn of<T>(self, [plain, v6, tagged, both]: [T; 4]) -> T {
+        match (self.v6, self.tagged) {
+            (false, false) => plain,
+            (true, false) => v6,
+            (false, true) => tagged,
+            (true, true) => both,
+        }
+    }
+
+    /// Whether each of them is the one.
+    fn is(self) -> [bool; 4] {
+        [(false, false), (true, false), (false, true), (true, true)]
+            .map(|(v6, tagged)| v6 == self.v6 && tagged == self.tagged)
+    }
+}
+
+/// The words of an address as they lie in memory; of IPv4 there is one, and zeros.
+fn words(address: IpAddr) -> [u32; 4] {
+    match address {
+        IpAddr::V4(v4) => [u32::from_ne_bytes(v4.octets()), 0, 0, 0],
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, e, f, g, h] = v6.segments().map(u16::to_be_bytes);
+            [[a, b], [c, d], [e, f], [g, h]]
+                .map(|[high, low]| u32::from_ne_bytes([high[0], high[1], low[0], low[1]]))
+        }
+    }
+}
+
+/// Where clients' addresses begin: the words that all have in common, and the last as a number.
+fn first(address: IpAddr) -> ([u32; 3], u32) {
+    match (address, words(address)) {
+        (IpAddr::V4(v4), _) => ([0; 3], u32::from(v4)),
+        (IpAddr::V6(_), [a, b, c, last]) => ([a, b, c], u32::from_be(last)),
+    }
 }
 
 /// The halves of an Ethernet address as the programs have them.
@@ -61,11 +107,12 @@ pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClie
     let mut open = programs::sessions::SessionsSkelBuilder::default().open(&mut storage).map_err(failed)?;
     let constants = open.maps.rodata_data.as_deref_mut().ok_or_else(|| no_constants(CLIENTS))?;
     constants.own_mac = mac(options.own);
-    constants.first_address = u32::from(options.first_address);
+    (constants.prefix, constants.first_address) = first(options.first_address);
     constants.addresses = options.addresses.max(1);
     constants.first_port = options.first_port.into();
-    constants.host = u32::from_ne_bytes(options.host.octets());
-    constants.server = u32::from_ne_bytes(options.server.ip().octets());
+    constants.host = options.host.map_or([0; 4], words);
+    constants.server = words(options.server.ip());
+    constants.tag_control = options.tag.unwrap_or(0).to_be();
     constants.server_port = options.server.port().to_be();
     constants.slots_count = options.slots;
     constants.mss = options.mss.into();
@@ -78,14 +125,30 @@ pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClie
     constants.holds = options.holds.into();
     constants.thinks = crate::sweep::ticks(options.think.as_nanos() as u64);
     constants.request.iter_mut().zip(&options.request).for_each(|(to, from)| *to = *from);
+    let sort = Sort { v6: options.server.is_ipv6(), tagged: options.tag.is_some() };
+    let progs = &mut open.progs;
+    let opens =
+        [&mut progs.sessions_open, &mut progs.open_ipv6, &mut progs.open_tagged, &mut progs.open_tagged_6];
+    opens.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
+    let clients = [
+        &mut progs.sessions_client,
+        &mut progs.client_ipv6,
+        &mut progs.client_tagged,
+        &mut progs.client_tagged_6,
+    ];
+    clients.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
     open.maps.slots.set_max_entries(options.slots).map_err(failed)?;
     open.maps.counts.set_max_entries(cpus).map_err(failed)?;
     open.maps.times.set_max_entries(2 * cpus).map_err(failed)?;
     open.maps.control.reuse_fd(control.as_fd()).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
+    let progs = &skeleton.progs;
+    let open = sort.of([&progs.sessions_open, &progs.open_ipv6, &progs.open_tagged, &progs.open_tagged_6]);
+    let client =
+        sort.of([&progs.sessions_client, &progs.client_ipv6, &progs.client_tagged, &progs.client_tagged_6]);
     Ok(LoadedClients {
-        open: keep(skeleton.progs.sessions_open.as_fd())?,
-        client: keep(skeleton.progs.sessions_client.as_fd())?,
+        open: keep(open.as_fd())?,
+        client: keep(client.as_fd())?,
         slots: map_all(&skeleton.maps.slots)?,
         counts: map_all(&skeleton.maps.counts)?,
         times: map_all(&skeleton.maps.times)?,
@@ -103,9 +166,10 @@ pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<Loade
     let mut open = programs::serve::ServeSkelBuilder::default().open(&mut storage).map_err(failed)?;
     let constants = open.maps.rodata_data.as_deref_mut().ok_or_else(|| no_constants(SERVER))?;
     constants.own_mac = mac(options.own);
-    constants.listen = u32::from_ne_bytes(options.listen.ip().octets());
+    constants.listen = words(options.listen.ip());
     constants.listen_port = options.listen.port().to_be();
-    constants.answers_arp = options.answers_arp.into();
+    constants.answers_for_address = options.answers_for_address.into();
+    constants.tag_control = options.tag.unwrap_or(0).to_be();
     constants.mss = options.mss.into();
     constants.answer_length = options.answer.len() as u32;
     constants.segment_length = options.mss.into();
@@ -115,10 +179,19 @@ pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<Loade
     constants.answer.iter_mut().zip(&options.answer).for_each(|(to, from)| *to = *from);
     let pieces = options.answer.chunks(usize::from(options.mss.max(1)));
     constants.sums.iter_mut().zip(pieces).for_each(|(to, piece)| *to = sum_of(piece));
+    let sort = Sort { v6: options.listen.is_ipv6(), tagged: options.tag.is_some() };
+    let progs = &mut open.progs;
+    let servers = [
+        &mut progs.sessions_server,
+        &mut progs.server_ipv6,
+        &mut progs.server_tagged,
+        &mut progs.server_tagged_6,
+    ];
+    servers.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
     open.maps.counts.set_max_entries(cpus).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
-    Ok(LoadedServer {
-        program: keep(skeleton.progs.sessions_server.as_fd())?,
-        counts: map_all(&skeleton.maps.counts)?,
-    })
+    let progs = &skeleton.progs;
+    let program =
+        sort.of([&progs.sessions_server, &progs.server_ipv6, &progs.server_tagged, &progs.server_tagged_6]);
+    Ok(LoadedServer { program: keep(program.as_fd())?, counts: map_all(&skeleton.maps.counts)? })
 }

@@ -1,20 +1,23 @@
 //! The server as its users see it: attach to an interface, look at the counts, finish.
 
-use crate::attach::{Attached, attach};
+use crate::attach::{Attached, attach, groups};
 use crate::layout::Served;
 use crate::loader::{self, LoadedServer};
 use bpf::ProgramError;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 
 /// Whom it answers, and what.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// What clients connect to.
-    pub listen: SocketAddrV4,
+    pub listen: SocketAddr,
     /// The interface's Ethernet address.
     pub own: [u8; 6],
-    /// The address is none of the host's own: ARP requests for it are answered.
-    pub answers_arp: bool,
+    /// The address is none of the host's own: ARP requests or neighbour solicitations for it are answered.
+    pub answers_for_address: bool,
+    /// The control word of the VLAN tag of all frames, if they have one. Frames of other VLANs are left to the host.
+    pub tag: Option<u16>,
     /// The whole answer, up to 65,535 bytes.
     pub answer: Vec<u8>,
     /// The longest segment, up to 1,460 bytes of payload.
@@ -29,7 +32,11 @@ pub struct ServerOptions {
 
 /// A server at work. Nothing of it outlives it or its process.
 #[derive(Debug)]
-pub struct Server(Attached<LoadedServer>);
+pub struct Server {
+    attached: Attached<LoadedServer>,
+    /// Keeps an interface taking solicitations for the address, which go to a group.
+    _groups: Option<OwnedFd>,
+}
 
 impl Server {
     /// Starts to answer on `interface` of the calling thread's network namespace.
@@ -42,38 +49,40 @@ impl Server {
             attach(interface, "serve sessions", options.generic, load, |loaded: &LoadedServer| {
                 &loaded.program
             })?;
-        Ok(Server(attached))
+        let asked = options.answers_for_address && options.listen.is_ipv6();
+        let groups = if asked { groups(interface)? } else { None };
+        Ok(Server { attached, _groups: groups })
     }
 
     /// Whether it is in the driver.
     pub fn is_native(&self) -> bool {
-        self.0.native
+        self.attached.native
     }
 
     /// How it is attached and why not in a better way, for a person.
     pub fn reason(&self) -> &str {
-        &self.0.reason
+        &self.attached.reason
     }
 
     /// False once the interface was removed, or somebody detached the program by force.
     pub fn is_attached(&self) -> bool {
-        self.0.link.is_attached()
+        self.attached.link.is_attached()
     }
 
     /// The loaded program, for test runs.
     #[cfg(test)]
     pub(crate) fn program(&self) -> &bpf::Program {
-        &self.0.loaded.program
+        &self.attached.loaded.program
     }
 
     /// The sums up to now.
     pub fn snapshot(&self) -> Served {
-        Served::over(&self.0.loaded.counts)
+        Served::over(&self.attached.loaded.counts)
     }
 
     /// Ends, leaves the interface as it was, and says what was done.
     pub fn finish(self) -> Served {
-        let Attached { loaded, link, .. } = self.0;
+        let Attached { loaded, link, .. } = self.attached;
         drop(link);
         Served::over(&loaded.counts)
     }

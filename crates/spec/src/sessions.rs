@@ -10,7 +10,7 @@ use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
 use settings::settings;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use wire::Mac;
 
@@ -21,7 +21,7 @@ pub struct Sessions {
     #[setting(value = "IFACE")]
     #[serde(default, skip_serializing_if = "crate::setting::is_default")]
     pub on: String,
-    /// The server to connect to: 10.0.0.2:80; without a port, port 80. Nothing is ever sent to anybody else.
+    /// The server to connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80. Nothing is ever sent to anybody else.
     #[setting(value = "ADDRESS[:PORT]")]
     #[serde(default, skip_serializing_if = "crate::setting::is_default")]
     pub to: Written<Server>,
@@ -55,13 +55,22 @@ pub struct Sessions {
     /// Connections that are open at once, at most. Default: 100 without a `.rate`; with one, as many as there are tuples.
     #[setting(value = "N", least = 1)]
     pub in_flight: Option<u64>,
-    /// Addresses of the clients: a prefix of IPv4, 10.1.0.0/24. ARP is answered for those that are not the host's own. Default: the
-    /// interface's address.
+    /// Addresses of the clients: a prefix of the server's family, 10.1.0.0/24 or 2001:db8:1::/64. ARP or neighbour discovery is answered for
+    /// those that are not the host's own. Default: the interface's address.
     #[setting(value = "PREFIX")]
     pub clients: Option<String>,
     /// The Ethernet address to send to. Default: the next hop's, which is asked for.
     #[setting(value = "MAC")]
     pub mac: Option<Written<Mac>>,
+    /// Send all frames with a tag of this VLAN (802.1Q), and take those of this VLAN alone.
+    #[setting(value = "ID", most = 4094)]
+    pub vlan: Option<u16>,
+    /// The tag's priority (PCP).
+    #[setting(value = "0-7", needs("vlan"), most = 7)]
+    pub vlan_priority: Option<u8>,
+    /// The tag's drop eligible indicator (DEI).
+    #[setting(value = "0|1", needs("vlan"), most = 1)]
+    pub vlan_dei: Option<u8>,
     /// The path of the request: GET PATH.
     #[setting(value = "PATH", default = "/")]
     pub path: Option<String>,
@@ -104,10 +113,19 @@ pub struct SessionsServer {
     /// The interface (IFACE, or IFACE@NAMESPACE).
     #[setting(value = "IFACE")]
     pub on: String,
-    /// What clients connect to: 10.0.0.2:80; without a port, port 80. ARP is answered for an address that is not the host's own. Default:
-    /// port 80 of the interface's address.
+    /// What clients connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80. ARP or neighbour discovery is answered for an address
+    /// that is not the host's own. Default: port 80 of the interface's address.
     #[setting(value = "ADDRESS[:PORT]")]
     pub listen: Option<Written<Server>>,
+    /// Take frames of this VLAN alone (802.1Q), and answer with its tag.
+    #[setting(value = "ID", most = 4094)]
+    pub vlan: Option<u16>,
+    /// The tag's priority (PCP).
+    #[setting(value = "0-7", needs("vlan"), most = 7)]
+    pub vlan_priority: Option<u8>,
+    /// The tag's drop eligible indicator (DEI).
+    #[setting(value = "0|1", needs("vlan"), most = 1)]
+    pub vlan_dei: Option<u8>,
     /// Bytes of an answer's body.
     #[setting(value = "BYTES", least = 0, most = 65000, default = "100")]
     pub response_size: Option<u32>,
@@ -128,19 +146,31 @@ pub struct SessionsServer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
     /// The first.
-    pub first: Ipv4Addr,
+    pub first: IpAddr,
     /// How many, one after the other.
     pub count: u32,
 }
 
 /// No pool is larger than a /8.
 const SHORTEST_PREFIX: u8 = 8;
+/// Nor has one of IPv6 more addresses than this, however many its prefix has: they differ in the last 16 bits.
+const MOST_OF_IPV6: u32 = 65_535;
 
 impl Pool {
-    /// A prefix, or one address. Of a prefix up to /30 the first and the last address are no hosts' and left out.
+    /// A prefix, or one address.
     fn read(text: &str) -> Option<Pool> {
-        let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
-        let (address, bits): (Ipv4Addr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse().ok()?)),
+            None => (text, None),
+        };
+        match address.parse().ok()? {
+            IpAddr::V4(address) => Pool::of_ipv4(address, bits.unwrap_or(32)),
+            IpAddr::V6(address) => Pool::of_ipv6(address, bits.unwrap_or(128)),
+        }
+    }
+
+    /// Of a prefix up to /30 the first and the last address are no hosts' and left out.
+    fn of_ipv4(address: Ipv4Addr, bits: u8) -> Option<Pool> {
         if !(SHORTEST_PREFIX..=32).contains(&bits) || address.is_multicast() || address.is_broadcast() {
             return None;
         }
@@ -150,12 +180,50 @@ impl Pool {
             return None;
         }
         let (first, count) = if size > 2 { (base + 1, size - 2) } else { (base, size) };
-        Some(Pool { first: first.into(), count })
+        Some(Pool { first: Ipv4Addr::from(first).into(), count })
+    }
+
+    /// Of a prefix up to /126 the first address is that of all its routers (RFC 4291, section 2.6.1) and left out.
+    fn of_ipv6(address: Ipv6Addr, bits: u8) -> Option<Pool> {
+        let no_host =
+            address.is_multicast() || address.is_unspecified() || address.to_ipv4_mapped().is_some();
+        if !(SHORTEST_PREFIX..=128).contains(&bits) || no_host {
+            return None;
+        }
+        let size = 1u128 << (128 - bits);
+        let base = u128::from(address);
+        if base & (size - 1) != 0 {
+            return None;
+        }
+        let (first, count) = if size > 2 { (base + 1, size - 1) } else { (base, size) };
+        let count = count.min(MOST_OF_IPV6.into()) as u32;
+        Some(Pool { first: Ipv6Addr::from(first).into(), count })
     }
 
     /// Is the address one of them?
-    pub fn has(&self, address: Ipv4Addr) -> bool {
-        u32::from(address).wrapping_sub(self.first.into()) < self.count
+    pub fn has(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                u32::from(address).wrapping_sub(first.into()) < self.count
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                u128::from(address).wrapping_sub(first.into()) < self.count.into()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The control word of a VLAN tag (IEEE 802.1Q): priority, drop eligible, VLAN.
+fn control_word(vlan: Option<u16>, priority: Option<u8>, dei: Option<u8>) -> Option<u16> {
+    let (priority, dei) = (priority.unwrap_or(0), dei.unwrap_or(0));
+    Some(u16::from(priority) << 13 | u16::from(dei) << 12 | vlan?)
+}
+
+impl SessionsServer {
+    /// The control word of the tag of its frames, if they have one.
+    pub fn tag(&self) -> Option<u16> {
+        control_word(self.vlan, self.vlan_priority, self.vlan_dei)
     }
 }
 
@@ -163,6 +231,11 @@ impl Sessions {
     /// The addresses that were given.
     pub fn pool(&self) -> Option<Pool> {
         Pool::read(self.clients.as_deref()?)
+    }
+
+    /// The control word of the tag of all frames, if they have one.
+    pub fn tag(&self) -> Option<u16> {
+        control_word(self.vlan, self.vlan_priority, self.vlan_dei)
     }
 
     /// Connections are held open.
@@ -185,6 +258,7 @@ impl Sessions {
     }
 }
 
+const NO_TAG: &str = "there is no tag to have it: give `.vlan`";
 /// Later ones no longer fit in a slot's time stamps.
 const MOST_TIME: Duration = Duration::from_secs(120);
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -199,10 +273,8 @@ impl Kind for Sessions {
             time.as_deref().is_some_and(|time| !(LEAST_TIME..=MOST_TIME).contains(time))
         };
         let pool = self.pool();
-        let to = match self.to.address {
-            IpAddr::V4(address) => Some(address),
-            IpAddr::V6(_) => None,
-        };
+        let to = self.to.address.to_canonical();
+        let tagged = self.vlan.is_some();
         let of_others = self.rate.is_some() && self.connections_per_second().is_none_or(|rate| rate == 0);
         let path = self.path.as_deref().unwrap_or("/");
         let odd =
@@ -212,17 +284,31 @@ impl Kind for Sessions {
             &[
                 ("on", self.on.is_empty(), "which interface? Name IFACE, or IFACE@NAMESPACE"),
                 ("to", self.to == Written::default(), "which server? Name its address and port: 10.0.0.2:80"),
-                ("to", to.is_none(), "it is an IPv4 address: IPv6 is not supported yet"),
                 ("rate", of_others, "it is in connections per second: 10kcps"),
                 (
                     "clients",
                     self.clients.is_some() && pool.is_none(),
-                    "it is an IPv4 prefix from its first address on, or one address: 10.1.0.0/24",
+                    "it is a prefix from its first address on, or one address: 10.1.0.0/24, 2001:db8:1::/64",
                 ),
                 (
                     "clients",
-                    pool.zip(to).is_some_and(|(pool, to)| pool.has(to)),
+                    pool.is_some_and(|pool| pool.first.is_ipv4() != to.is_ipv4()),
+                    "they are of IPv4 and the server is of IPv6, or the other way round: give a prefix of the server's family",
+                ),
+                (
+                    "clients",
+                    pool.is_some_and(|pool| pool.has(to)),
                     "the server's address is one of them: give a prefix without it",
+                ),
+                (
+                    "clients",
+                    tagged && pool.is_none(),
+                    "which addresses are there in the VLAN? Give a prefix that is not the host's",
+                ),
+                (
+                    "mac",
+                    tagged && self.mac.is_none(),
+                    "in a `.vlan` the next hop is not asked for: give its Ethernet address",
                 ),
                 (
                     "path",
@@ -247,6 +333,8 @@ impl Kind for Sessions {
                     "the client closes connections that ask several times or are held: fin or rst",
                 ),
                 ("retransmit_after", outside(&self.retransmit_after), "it is from 1ms to 2m"),
+                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
+                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
             ],
         )
     }
@@ -275,8 +363,16 @@ impl Kind for SessionsServer {
     }
 
     fn check(&self) -> Result<(), Contradiction> {
-        let v6 = self.listen.as_deref().is_some_and(|listen| listen.address.is_ipv6());
-        check::hold("", &[("listen", v6, "it is an IPv4 address: IPv6 is not supported yet")])
+        let tagged = self.vlan.is_some();
+        let unsaid = tagged && self.listen.is_none();
+        check::hold(
+            "",
+            &[
+                ("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80"),
+                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
+                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
+            ],
+        )
     }
 
     fn yes_disrupt(&self) -> &[String] {
@@ -294,11 +390,39 @@ mod tests {
         assert_eq!(pool("10.1.0.0/24"), Some(("10.1.0.1".to_owned(), 254)));
         assert_eq!(pool("10.1.0.4/31"), Some(("10.1.0.4".to_owned(), 2)));
         assert_eq!(pool("10.1.0.7"), Some(("10.1.0.7".to_owned(), 1)));
-        for wrong in ["10.1.0.7/24", "10.0.0.0/7", "224.0.0.0/24", "a", "10.1.0.0/33", "2001:db8::/64", ""] {
+        for wrong in ["10.1.0.7/24", "10.0.0.0/7", "224.0.0.0/24", "a", "10.1.0.0/33", "10.1.0.0/", "/24", ""]
+        {
             assert_eq!(pool(wrong), None, "{wrong}");
         }
         let pool = Pool::read("10.1.0.0/24").expect("a pool");
         assert!(pool.has([10, 1, 0, 1].into()) && pool.has([10, 1, 0, 254].into()));
         assert!(!pool.has([10, 1, 0, 0].into()) && !pool.has([10, 1, 0, 255].into()));
+        assert!(!pool.has(Ipv4Addr::new(10, 1, 0, 1).to_ipv6_mapped().into()));
+    }
+
+    #[test]
+    fn a_pool_of_ipv6_is_a_prefix_without_its_first_address_and_has_65535_at_most() {
+        let pool = |text| Pool::read(text).map(|pool| (pool.first.to_string(), pool.count));
+        assert_eq!(pool("2001:db8:1::/64"), Some(("2001:db8:1::1".to_owned(), 65_535)));
+        assert_eq!(pool("2001:db8::7:0/112"), Some(("2001:db8::7:1".to_owned(), 65_535)));
+        assert_eq!(pool("2001:db8::f0/124"), Some(("2001:db8::f1".to_owned(), 15)));
+        assert_eq!(pool("2001:db8::4/127"), Some(("2001:db8::4".to_owned(), 2)));
+        assert_eq!(pool("2001:db8::7"), Some(("2001:db8::7".to_owned(), 1)));
+        for wrong in
+            ["2001:db8::1/64", "ff02::/64", "::", "2001:db8::/129", "2001:db8::/7", "::ffff:10.0.0.0/120"]
+        {
+            assert_eq!(pool(wrong), None, "{wrong}");
+        }
+        let pool = Pool::read("2001:db8:1::/64").expect("a pool");
+        let has = |text: &str| pool.has(text.parse().expect("an address"));
+        assert!(has("2001:db8:1::1") && has("2001:db8:1::ffff"));
+        assert!(!has("2001:db8:1::") && !has("2001:db8:1::1:0") && !has("2001:db8:2::1") && !has("0.0.0.1"));
+    }
+
+    #[test]
+    fn a_tag_has_the_priority_above_and_the_vlan_below() {
+        assert_eq!(control_word(None, Some(7), Some(1)), None);
+        assert_eq!(control_word(Some(100), None, None), Some(100));
+        assert_eq!(control_word(Some(0xabc), Some(5), Some(1)), Some(0xbabc));
     }
 }

@@ -214,6 +214,7 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
             ("on", !s.on.is_empty() && in_lab, there),
             ("to", s.to != Written::default() && in_lab, there),
             ("mac", s.mac.is_some() && in_lab, there),
+            ("vlan", s.vlan.is_some() && in_lab, "a lab has no VLANs; leave it out"),
             ("public_target", s.public_target && in_lab, there),
             ("yes_disrupt", !s.yes_disrupt.is_empty() && in_lab, there),
             ("rate", s.rate.is_some() && of_rates, varied),

@@ -74,6 +74,7 @@ mod search_sessions;
 mod serve;
 mod sessions;
 mod sessions_answers;
+mod sessions_sorts;
 mod shapes;
 mod sinks;
 mod stamp_reflector;

@@ -17,21 +17,21 @@ pub(super) fn serving(net: &Net, options: &str) -> Running {
 }
 
 /// Ends it and gives its result.
-fn interrupted(server: Running) -> Value {
+pub(super) fn interrupted(server: Running) -> Value {
     server.signal("INT");
     server.wait().ok().json()
 }
 
-fn sessions(report: &Value) -> &Value {
+pub(super) fn sessions(report: &Value) -> &Value {
     &report["result"]["sessions"]
 }
 
-fn count(report: &Value, name: &str) -> u64 {
+pub(super) fn count(report: &Value, name: &str) -> u64 {
     number(&sessions(report)[name])
 }
 
 /// Every connection is counted in one end.
-fn adds_up(report: &Value) {
+pub(super) fn adds_up(report: &Value) {
     let [opened, finished, failed] = ["opened", "finished", "failed"].map(|name| count(report, name));
     assert_eq!(opened, finished + failed, "{}", sessions(report));
     assert_eq!(count(report, "open"), 0, "{}", sessions(report));
@@ -356,7 +356,15 @@ fn what_cannot_be_is_refused_before_anything_leaves() {
     refused("--on tx0 --to 8.8.8.8:80 --count 1", &["public address", "--allow-public-target"]);
     refused("--on tx0 --to 198.18.0.2:80 --rate 5mbps", &["--rate", "connections per second"]);
     refused("--on tx0 --to 198.18.0.2:80 --clients 198.18.0.0/24", &["--clients", "server's address"]);
-    refused("--on tx0 --to [2001:db8::2]:80", &["--to", "IPv4"]);
+    refused("--on tx0 --to [2001:4860::2]:80 --count 1", &["public address", "--allow-public-target"]);
+    refused(
+        "--on tx0 --to [2001:db8::2]:80 --clients 2600::/64 --count 1",
+        &["--clients", "public addresses"],
+    );
+    refused("--on tx0 --to [2001:db8::2]:80 --count 1", &["no address to reach", "--clients"]);
+    refused("--on tx0 --to [2001:db8::2]:80 --clients 10.1.0.0/24", &["--clients", "server's family"]);
+    refused("--on tx0 --to 198.18.0.2:80 --vlan 100 --clients 10.1.0.0/24", &["--mac", "--vlan"]);
+    refused("--on tx0 --to 198.18.0.2:80 --vlan 100 --mac 02:00:00:00:00:09", &["--clients", "VLAN"]);
     refused("--on tx0 --to 198.18.0.2:80 --in-flight 90000", &["--in-flight", "tuples"]);
     refused("--on tx0 --to 198.18.0.2:80 --connections 90000", &["--connections", "tuples"]);
     refused("--on tx0 --to 198.18.0.2:80 --hold 1s --count 1", &["--hold", "--connections"]);
@@ -405,7 +413,7 @@ pub(super) fn through_a_router(rules: &str) -> Net {
     net
 }
 
-fn at_router(net: &Net, line: &str) -> Ran {
+pub(super) fn at_router(net: &Net, line: &str) -> Ran {
     let [near, _] = net.lab.device.as_ref().expect("a device");
     start(inside(&near.namespace, line)).wait()
 }
@@ -424,7 +432,12 @@ const TRANSLATES_AND_LOSES: &str = "table ip t {
 
 /// Packets of the rule that drops.
 pub(super) fn dropped(net: &Net) -> u64 {
-    let listed = at_router(net, "nft -j list chain ip t a").ok().json();
+    dropped_of(net, "ip")
+}
+
+/// The same of a table of this family.
+pub(super) fn dropped_of(net: &Net, family: &str) -> u64 {
+    let listed = at_router(net, &format!("nft -j list chain {family} t a")).ok().json();
     let mut rules = listed["nftables"].as_array().expect("a list").iter();
     let drops = |rule: &&Value| {
         rule["rule"]["expr"].as_array().is_some_and(|parts| {

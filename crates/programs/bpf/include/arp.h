@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "headers.h"
+#include "tcp.h"
 
 #define ARP_REQUEST 1
 #define ARP_REPLY 2
@@ -24,14 +25,13 @@ struct arp {
 	__be16 target[2];
 };
 
-/* The request in the frame, if it is one by Ethernet for IPv4. */
-static __always_inline struct arp *arp_request(struct xdp_md *ctx)
+/* The request in the frame, if it is one by Ethernet for IPv4, with the tag of this sort of frames. */
+static __always_inline struct arp *arp_request(struct xdp_md *ctx, __u32 sort, __be16 control)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct ether *ether = data;
-	struct arp *arp = data + sizeof(*ether);
+	struct arp *arp = data + link_header(sort);
 
-	if (data + sizeof(*ether) + sizeof(*arp) > end || ether->type != bpf_htons(ETH_P_ARP))
+	if (data + link_header(sort) + sizeof(*arp) > end || !carries(data, sort, control, bpf_htons(ETH_P_ARP)))
 		return NULL;
 	if (arp->hardware != bpf_htons(1) || arp->protocol != bpf_htons(ETH_P_IP) || arp->hardware_length != 6 ||
 	    arp->protocol_length != 4 || arp->operation != bpf_htons(ARP_REQUEST))
@@ -52,12 +52,15 @@ static __always_inline __be32 arp_sender(const struct arp *arp)
 	return (__u32)arp->sender[0] | (__u32)arp->sender[1] << 16;
 }
 
-/* Makes a request the answer that its target is at `mac`. */
-static __always_inline void answer_arp(struct arp *arp, const volatile __be16 *mac)
+/* Makes a request the answer that its target is at `mac`, with this tag. */
+static __always_inline void answer_arp(struct arp *arp, __u32 sort, __be16 control, const volatile __be16 *mac)
 {
-	struct ether *ether = (void *)arp - sizeof(*ether);
+	struct ether *ether = (void *)arp - link_header(sort);
+	struct tag *tag = (void *)(ether + 1);
 	__be16 target[2] = { arp->target[0], arp->target[1] };
 
+	if (sort & TAGGED)
+		tag->control = control;
 	arp->operation = bpf_htons(ARP_REPLY);
 	for (int i = 0; i < 3; i++) {
 		ether->destination[i] = arp->sender_mac[i];

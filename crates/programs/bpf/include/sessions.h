@@ -146,6 +146,7 @@ struct session_counts {
 	__u64 undeferred;
 	__u64 no_room;
 	__u64 arp_replies;
+	__u64 advertisements; /* neighbour solicitations that were answered */
 	__u64 answer_bytes;
 	__u64 tx_frames;
 	__u64 tx_bytes;
@@ -165,6 +166,7 @@ struct served_counts {
 	__u64 malformed;
 	__u64 no_room;
 	__u64 arp_replies;
+	__u64 advertisements; /* neighbour solicitations that were answered */
 	__u64 request_bytes;
 	__u64 answer_bytes;
 	__u64 tx_frames;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A TCP segment over IPv4 that is written into the frame at hand, whatever stood there. All headers and both checksums are written
+ * A TCP segment over IPv4 or IPv6 that is written into the frame at hand, whatever stood there. All headers and checksums are written
  * whole: a frame of another host's stack may hold a partial checksum, which cannot be corrected by what changed.
  */
 #ifndef NETDYNO_TCP_H
@@ -20,7 +20,7 @@
 #define TCP_PSH 0x08
 #define TCP_ACK 0x10
 
-/* Longest payload of a segment: an Ethernet frame of 1514 bytes without options. */
+/* Longest payload of a segment: an Ethernet frame of 1514 bytes over IPv4 without options. */
 #define TCP_MOST 1460
 #define TCP_WINDOW 65535
 #define TCP_TTL 64
@@ -49,14 +49,69 @@ struct tcp {
 /* The compiler knows nothing of a value from here on, and leaves the checks behind it to the verifier as they are written. */
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
-#define TCP_HEADERS (sizeof(struct ether) + sizeof(struct ipv4) + sizeof(struct tcp))
+/*
+ * What frames consist of. A program's are all of one sort, which is a constant where the program begins, and is handed on as an argument:
+ * so the compiler leaves out what belongs to the others, and IPv4 without tags costs what it would cost alone.
+ */
+#define OVER_IPV6 1
+#define TAGGED 2
+
+static __always_inline __u32 link_header(__u32 sort)
+{
+	return sizeof(struct ether) + (sort & TAGGED ? sizeof(struct tag) : 0);
+}
+
+static __always_inline __u32 internet_header(__u32 sort)
+{
+	return sort & OVER_IPV6 ? sizeof(struct ipv6) : sizeof(struct ipv4);
+}
+
+static __always_inline __u32 tcp_headers(__u32 sort)
+{
+	return link_header(sort) + internet_header(sort) + sizeof(struct tcp);
+}
+
+/* In the network's byte order; of IPv4 the first word alone. */
+struct address {
+	__be32 words[4];
+};
+
+static __always_inline bool is_same(const struct address *address, const volatile __be32 *words, __u32 sort)
+{
+	if (address->words[0] != words[0])
+		return false;
+	return !(sort & OVER_IPV6) ||
+	       (address->words[1] == words[1] && address->words[2] == words[2] && address->words[3] == words[3]);
+}
+
+static __always_inline __u64 sum_of(const struct address *address, __u32 sort)
+{
+	__u64 sum = address->words[0];
+
+	if (sort & OVER_IPV6)
+		sum += (__u64)address->words[1] + address->words[2] + address->words[3];
+	return sum;
+}
+
+#define VLAN_ID 0x0fff
+
+/* Does a frame of this sort, whose headers are there, carry this? Priorities may change on the way, the VLAN may not. */
+static __always_inline bool carries(const struct ether *ether, __u32 sort, __be16 control, __be16 type)
+{
+	const struct tag *tag = (const void *)(ether + 1);
+
+	if (!(sort & TAGGED))
+		return ether->type == type;
+	return ether->type == bpf_htons(ETH_P_8021Q) && !((tag->control ^ control) & bpf_htons(VLAN_ID)) && tag->type == type;
+}
 
 /* What is to be written. Numbers are in the machine's byte order, addresses and ports in the network's. */
 struct segment {
+	__be16 control; /* of the tag */
 	__be16 destination_mac[3];
 	__be16 source_mac[3];
-	__be32 source;
-	__be32 destination;
+	struct address source;
+	struct address destination;
 	struct ports ports;
 	__u32 sequence;
 	__u32 acknowledged;
@@ -65,8 +120,8 @@ struct segment {
 
 /* A segment that was received. */
 struct arrived {
-	__be32 source;
-	__be32 destination;
+	struct address source;
+	struct address destination;
 	struct ports ports;
 	__u32 sequence;
 	__u32 acknowledged;
@@ -85,22 +140,24 @@ struct payload {
 
 /* RFC 9293, section 3.7.1: what is sent to a peer that says nothing of it. */
 #define TCP_LEAST_MSS 536
+#define TCP_LEAST_MSS_IPV6 1220
 #define TCP_OPTIONS_MOST 40
 
 /* The longest segment that the peer of this SYN takes. */
-static __always_inline __u32 peer_mss(struct xdp_md *ctx, const struct arrived *in)
+static __always_inline __u32 peer_mss(struct xdp_md *ctx, __u32 sort, const struct arrived *in)
 {
 	__u8 options[72] = {};
-	__u32 length = in->at - TCP_HEADERS, at = 0;
+	__u32 length = in->at - tcp_headers(sort), at = 0;
+	__u32 unsaid = sort & OVER_IPV6 ? TCP_LEAST_MSS_IPV6 : TCP_LEAST_MSS;
 
 	if (length < 1 || length > TCP_OPTIONS_MOST)
-		return TCP_LEAST_MSS;
+		return unsaid;
 	/* For the verifier, which loses one of the two bounds where the compiler makes them one. */
 	length--;
 	OPAQUE(length);
 	length = (length & 63) + 1;
-	if (bpf_xdp_load_bytes(ctx, TCP_HEADERS, options, length))
-		return TCP_LEAST_MSS;
+	if (bpf_xdp_load_bytes(ctx, tcp_headers(sort), options, length))
+		return unsaid;
 	for (int i = 0; i < TCP_OPTIONS_MOST && at + 3 < length; i++) {
 		OPAQUE(at);
 		at &= 63;
@@ -116,35 +173,57 @@ static __always_inline __u32 peer_mss(struct xdp_md *ctx, const struct arrived *
 			break;
 		at += options[at + 1];
 	}
-	return TCP_LEAST_MSS;
+	return unsaid;
 }
 
 enum reading { NOT_TCP, MALFORMED, TCP };
 
 /*
- * Reads an unfragmented segment over IPv4 without options; `answer` becomes a segment that goes back where it came from. Frames with
- * VLAN tags are not TCP here.
+ * The addresses of an unfragmented segment without options of its internet protocol, and how long it is from there on; false if it is
+ * none. The headers are there.
  */
-static __always_inline enum reading read_segment(struct xdp_md *ctx, struct arrived *in, struct segment *answer)
+static __always_inline bool read_internet(void *at, __u32 sort, struct arrived *in, __u32 *length)
+{
+	struct ipv4 *v4 = at;
+	struct ipv6 *v6 = at;
+
+	if (!(sort & OVER_IPV6)) {
+		if (v4->version_ihl != 0x45 || v4->protocol != IPPROTO_TCP || (v4->fragment & bpf_htons(IPV4_FRAGMENT_MASK)))
+			return false;
+		in->source.words[0] = v4->source;
+		in->destination.words[0] = v4->destination;
+		*length = bpf_ntohs(v4->length);
+		return true;
+	}
+	if ((v6->version_flow & bpf_htonl(0xf0000000)) != bpf_htonl(0x60000000) || v6->next_header != IPPROTO_TCP)
+		return false;
+	__builtin_memcpy(&in->source, &v6->source, sizeof(in->source));
+	__builtin_memcpy(&in->destination, &v6->destination, sizeof(in->destination));
+	*length = sizeof(*v6) + bpf_ntohs(v6->length);
+	return true;
+}
+
+/*
+ * Reads a segment of this sort, and of the VLAN of `answer`, which becomes a segment that goes back where it came from. Other frames, and
+ * those with extension headers, are not TCP here.
+ */
+static __always_inline enum reading read_segment(struct xdp_md *ctx, __u32 sort, struct arrived *in, struct segment *answer)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 length, header, link = link_header(sort), internet = internet_header(sort);
 	struct ether *ether = data;
-	struct ipv4 *ip = data + sizeof(*ether);
-	struct tcp *tcp = data + sizeof(*ether) + sizeof(*ip);
-	__u32 length, header;
+	struct tcp *tcp = data + link + internet;
 
-	if (data + TCP_HEADERS > end || ether->type != bpf_htons(ETH_P_IP))
+	if (data + tcp_headers(sort) > end ||
+	    !carries(ether, sort, answer->control, bpf_htons(sort & OVER_IPV6 ? ETH_P_IPV6 : ETH_P_IP)))
 		return NOT_TCP;
-	if (ip->version_ihl != 0x45 || ip->protocol != IPPROTO_TCP || (ip->fragment & bpf_htons(IPV4_FRAGMENT_MASK)))
+	if (!read_internet(data + link, sort, in, &length))
 		return NOT_TCP;
-	in->source = ip->source;
-	in->destination = ip->destination;
 	in->ports = tcp->ports;
 	in->sequence = bpf_ntohl(tcp->sequence);
 	in->acknowledged = bpf_ntohl(tcp->acknowledged);
 	in->flags = tcp->flags;
 	in->frame = ctx->data_end - ctx->data;
-	length = bpf_ntohs(ip->length);
 	header = (tcp->offset >> 4) * 4;
 	__builtin_memcpy(answer->destination_mac, ether->source, sizeof(ether->source));
 	__builtin_memcpy(answer->source_mac, ether->destination, sizeof(ether->destination));
@@ -152,10 +231,10 @@ static __always_inline enum reading read_segment(struct xdp_md *ctx, struct arri
 	answer->destination = in->source;
 	answer->ports.source = in->ports.destination;
 	answer->ports.destination = in->ports.source;
-	if (header < sizeof(*tcp) || length < sizeof(*ip) + header || length + sizeof(*ether) > in->frame)
+	if (header < sizeof(*tcp) || length < internet + header || length + link > in->frame)
 		return MALFORMED;
-	in->payload = length - sizeof(*ip) - header;
-	in->at = sizeof(*ether) + sizeof(*ip) + header;
+	in->payload = length - internet - header;
+	in->at = link + internet + header;
 	return TCP;
 }
 
@@ -172,45 +251,74 @@ static __always_inline bool resize(struct xdp_md *ctx, int wanted)
 	return more > 0 && !bpf_xdp_adjust_head(ctx, -more);
 }
 
+/* Writes the Ethernet header of a frame of this sort, whose headers have room, with its tag. */
+static __always_inline void write_link(struct ether *ether, __u32 sort, const struct segment *segment, __be16 type)
+{
+	struct tag *tag = (void *)(ether + 1);
+
+	__builtin_memcpy(ether->destination, segment->destination_mac, sizeof(ether->destination));
+	__builtin_memcpy(ether->source, segment->source_mac, sizeof(ether->source));
+	if (!(sort & TAGGED)) {
+		ether->type = type;
+		return;
+	}
+	ether->type = bpf_htons(ETH_P_8021Q);
+	tag->control = segment->control;
+	tag->type = type;
+}
+
+/* Writes the header of IPv4 before `length` bytes; the sum of its part of TCP's pseudo header. */
+static __always_inline __u64 write_ipv4(struct ipv4 *ip, const struct segment *segment, __u32 length)
+{
+	__u32 pseudo = bpf_htonl(TCP_TTL << 24 | IPPROTO_TCP << 16);
+	__u64 sum = sum_of(&segment->source, 0) + sum_of(&segment->destination, 0);
+
+	/* Don't fragment; no identification is needed then (RFC 6864). */
+	*(__be32 *)&ip->version_ihl = bpf_htonl(0x45000000 | (sizeof(*ip) + length));
+	*(__be32 *)&ip->id = bpf_htonl(0x00004000);
+	/* No header is all zeros, so that a checksum of 0 may stand: checkers of captures take the other zero for a fault. */
+	*(__be32 *)&ip->ttl = pseudo | (__u32)(__u16)~folded(sum + *(__be32 *)&ip->version_ihl + *(__be32 *)&ip->id + pseudo) << 16;
+	ip->source = segment->source.words[0];
+	ip->destination = segment->destination.words[0];
+	return sum + bpf_htonl(IPPROTO_TCP << 16 | length);
+}
+
+/* The same of IPv6 (RFC 8200, sections 3 and 8.1). */
+static __always_inline __u64 write_ipv6(struct ipv6 *ip, const struct segment *segment, __u32 length)
+{
+	ip->version_flow = bpf_htonl(0x60000000);
+	*(__be32 *)&ip->length = bpf_htonl(length << 16 | IPPROTO_TCP << 8 | TCP_TTL);
+	__builtin_memcpy(&ip->source, &segment->source, sizeof(ip->source));
+	__builtin_memcpy(&ip->destination, &segment->destination, sizeof(ip->destination));
+	return sum_of(&segment->source, OVER_IPV6) + sum_of(&segment->destination, OVER_IPV6) + bpf_htonl(length) + bpf_htonl(IPPROTO_TCP);
+}
+
 /* Writes `segment`; the frame's length, or 0 if it has no room for it and was left as it was. `mss` is what a SYN says. */
-static __always_inline __u32 write_segment(struct xdp_md *ctx, const struct segment *segment,
+static __always_inline __u32 write_segment(struct xdp_md *ctx, __u32 sort, const struct segment *segment,
 					   const struct payload *payload, __u32 mss)
 {
-	__u32 options = segment->flags & TCP_SYN ? 4 : 0, length = payload->length, pseudo;
-	__u32 frame = TCP_HEADERS + options + length;
-	struct ether *ether;
-	struct ipv4 *ip;
+	__u32 options = segment->flags & TCP_SYN ? 4 : 0, length = payload->length;
+	__u32 headers = tcp_headers(sort), frame = headers + options + length;
 	struct tcp *tcp;
 	__be32 *option;
-	void *data, *end;
+	void *data, *end, *ip;
 	__u64 sum, bytes = length;
 
 	if (length > TCP_MOST || !resize(ctx, frame))
 		return 0;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
-	if (data + TCP_HEADERS > end)
+	if (data + headers > end)
 		return 0;
-	ether = data;
-	ip = data + sizeof(*ether);
-	tcp = data + sizeof(*ether) + sizeof(*ip);
-	__builtin_memcpy(ether->destination, segment->destination_mac, sizeof(ether->destination));
-	__builtin_memcpy(ether->source, segment->source_mac, sizeof(ether->source));
-	ether->type = bpf_htons(ETH_P_IP);
-	/* Don't fragment; no identification is needed then (RFC 6864). */
-	*(__be32 *)&ip->version_ihl = bpf_htonl(0x45000000 | (frame - sizeof(*ether)));
-	*(__be32 *)&ip->id = bpf_htonl(0x00004000);
-	pseudo = bpf_htonl(TCP_TTL << 24 | IPPROTO_TCP << 16);
-	sum = (__u64)segment->source + segment->destination;
-	/* No header is all zeros, so that a checksum of 0 may stand: checkers of captures take the other zero for a fault. */
-	*(__be32 *)&ip->ttl = pseudo | (__u32)(__u16)~folded(sum + *(__be32 *)&ip->version_ihl + *(__be32 *)&ip->id + pseudo) << 16;
-	ip->source = segment->source;
-	ip->destination = segment->destination;
+	write_link(data, sort, segment, bpf_htons(sort & OVER_IPV6 ? ETH_P_IPV6 : ETH_P_IP));
+	ip = data + link_header(sort);
+	tcp = ip + internet_header(sort);
+	length += sizeof(*tcp) + options;
+	sum = sort & OVER_IPV6 ? write_ipv6(ip, segment, length) : write_ipv4(ip, segment, length);
 	tcp->ports = segment->ports;
 	tcp->sequence = bpf_htonl(segment->sequence);
 	tcp->acknowledged = bpf_htonl(segment->acknowledged);
 	*(__be32 *)&tcp->offset = bpf_htonl((5 + options / 4) << 28 | segment->flags << 16 | TCP_WINDOW);
-	sum += bpf_htonl(IPPROTO_TCP << 16 | (sizeof(*tcp) + options + length));
 	sum += *(__u32 *)&segment->ports;
 	sum += (__u64)tcp->sequence + tcp->acknowledged + *(__be32 *)&tcp->offset + payload->sum;
 	if (options) {
@@ -221,12 +329,12 @@ static __always_inline __u32 write_segment(struct xdp_md *ctx, const struct segm
 		sum += *option;
 	}
 	*(__u32 *)&tcp->checksum = (__u16)~folded(sum);
-	if (!length)
+	if (!payload->length)
 		return frame;
 	OPAQUE(bytes);
 	if (bytes < 1 || bytes > TCP_MOST)
 		return 0;
-	return bpf_xdp_store_bytes(ctx, TCP_HEADERS, (void *)payload->bytes, bytes) ? 0 : frame;
+	return bpf_xdp_store_bytes(ctx, headers, (void *)payload->bytes, bytes) ? 0 : frame;
 }
 
 #endif

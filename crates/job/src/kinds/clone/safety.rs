@@ -189,7 +189,7 @@ pub fn is_here(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Of addresses that nobody in the Internet has: RFC 1918, 6598, 4193, 2544, loopback, link-local and documentation.
+/// Of addresses that nobody in the Internet has: RFC 1918, 6598, 4193, 2544, 5180, loopback, link-local and documentation.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
@@ -202,8 +202,11 @@ pub(crate) fn is_private(address: IpAddr) -> bool {
                 || (a == 198 && b & 0xfe == 18)
         }
         IpAddr::V6(v6) => {
-            let [a, b, ..] = v6.segments();
-            v6.is_loopback() || a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfe80 || (a == 0x2001 && b == 0xdb8)
+            let [a, b, c, ..] = v6.segments();
+            v6.is_loopback()
+                || a & 0xfe00 == 0xfc00
+                || a & 0xffc0 == 0xfe80
+                || (a == 0x2001 && (b == 0xdb8 || (b, c) == (2, 0)))
         }
     }
 }

@@ -19,7 +19,7 @@ use report::{Code, Report};
 use sessions::{Clients, Close, Counts, Load, Options, Ran, SessionsError, request};
 use snapshot::{Connections, Count, Snapshot, Title};
 use spec::{Pool, SessionClose, Sessions};
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,9 +41,10 @@ const MOST_SLOTS: u64 = 1 << 24;
 const IN_FLIGHT: u64 = 100;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const RETRANSMIT_AFTER: Duration = Duration::from_millis(200);
-/// Headers of IPv4 and TCP, and the longest payload of a segment.
+/// Headers of IPv4 or IPv6 and TCP, and the longest packet.
 const HEADERS: u32 = 40;
-const MOST_PAYLOAD: u32 = 1460;
+const HEADERS_IPV6: u32 = 60;
+const MOST_PACKET: u32 = 1500;
 
 impl Run for Sessions {
     fn run(&self, session: Session) -> Result<Report> {
@@ -152,24 +153,31 @@ struct Plan {
     options: Options,
     load: Load,
     /// This host's address there, if it has one.
-    host: Option<Ipv4Addr>,
+    host: Option<IpAddr>,
 }
 
 impl Plan {
     fn of(args: &Sessions, place: &Place) -> Result<Plan> {
-        let IpAddr::V4(to) = args.to.address else { bail!("`.to` {}: IPv6 is not supported yet", args.to) };
-        if !args.public_target && !is_private(to.into()) {
+        let to = args.to.address.to_canonical();
+        if !args.public_target && !is_private(to) {
             bail!(
                 "`.to` {to} is a public address: connections are not opened to it, unless `.public_target` says so"
             );
         }
         let own = place.run_in(port::local::addresses)??;
-        if own.contains(&to.into()) {
+        if own.contains(&to) {
             bail!("`.to` {to} is an address of this host: name a server behind {}", place.spec);
         }
         let name = &place.interface.name;
-        let host = match place.run_in(|| port::resolve::source(name, to.into()))? {
-            Ok(Some(IpAddr::V4(host))) => Some(host),
+        let tag = args.tag();
+        if tag.is_some() {
+            keeps_tags(place)?;
+        }
+        // What the host has in a VLAN is not the interface's own.
+        let host = match place.run_in(|| port::resolve::source(name, to))? {
+            Ok(Some(host)) if tag.is_none() && host.is_ipv4() == to.is_ipv4() && reaches(host, to) => {
+                Some(host)
+            }
             Ok(_) | Err(_) => None,
         };
         let pool = match (args.pool(), host) {
@@ -180,15 +188,17 @@ impl Plan {
                 place.spec
             ),
         };
-        let on_the_link = own.iter().any(|own| matches!(own, IpAddr::V4(own) if pool.has(*own)));
+        let on_the_link = own.iter().any(|own| pool.has(*own));
         if pool.count > 1 && on_the_link && !args.yes_disrupt.contains(&place.spec) {
             bail!(
-                "`.clients` are of a network that this host is in: ARP would be answered for its other hosts, and what is theirs would come here; \
-                 give a prefix that is nobody's, such as 198.18.0.0/24, or say `.yes_disrupt` {}",
+                "`.clients` are of a network that this host is in: {} would be answered for its other hosts, and what is theirs would come here; \
+                 give a prefix that is nobody's, such as {}, or say `.yes_disrupt` {}",
+                if to.is_ipv4() { "ARP" } else { "neighbour discovery" },
+                if to.is_ipv4() { "198.18.0.0/24" } else { "2001:db8:1::/64" },
                 place.spec
             );
         }
-        if args.clients.is_some() && !args.public_target && !is_private(pool.first.into()) {
+        if args.clients.is_some() && !args.public_target && !is_private(pool.first) {
             bail!(
                 "`.clients` {} and on are public addresses: the server's answers would go to others",
                 pool.first
@@ -211,13 +221,13 @@ impl Plan {
                 "`.connections` {held}: there are {slots} tuples for connections; give more addresses with `.clients` (up to 16777216 tuples)"
             );
         }
-        let server = SocketAddrV4::new(to, args.to.port.unwrap_or(HTTP));
+        let server = SocketAddr::new(to, args.to.port.unwrap_or(HTTP));
         let size = args.request_size.map(|size| size as usize);
         let closes = args.closes();
         let path = args.path.as_deref().unwrap_or("/");
         let request = request(&server.to_string(), path, size, closes == SessionClose::Server);
         let requests = args.requests.unwrap_or(1);
-        let payload = payload(place);
+        let payload = payload(place, to);
         if request.len() > usize::from(payload) {
             bail!("a request of {} bytes does not fit in one segment of {payload} bytes", request.len());
         }
@@ -227,7 +237,7 @@ impl Plan {
         let options = Options {
             server,
             own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
-            host: host.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            host,
             first_address: pool.first,
             addresses: pool.count,
             first_port: *ports.start(),
@@ -242,6 +252,7 @@ impl Plan {
             },
             holds: args.holds(),
             mss: payload,
+            tag,
             retransmit_after: args.retransmit_after.as_deref().copied().unwrap_or(RETRANSMIT_AFTER),
             timeout: args.timeout.as_deref().copied().unwrap_or(TIMEOUT),
             generic: args.generic,
@@ -254,8 +265,8 @@ impl Plan {
         if let Some(mac) = args.mac.as_deref() {
             return Ok(mac.0);
         }
-        let (name, to) = (&place.interface.name, IpAddr::from(*self.options.server.ip()));
-        let asked = place.run_in(|| port::resolve::neighbour(name, to, self.host.map(IpAddr::from)))?;
+        let (name, to) = (&place.interface.name, self.options.server.ip());
+        let asked = place.run_in(|| port::resolve::neighbour(name, to, self.host))?;
         asked
             .map_err(|error| anyhow::anyhow!("{}", error.to_string().replace("ether(dst=...)", "`.mac` MAC")))
     }
@@ -284,7 +295,7 @@ const MOST_ASKED: u64 = 1_000_000_000;
 /// The ports of clients. Those of an address that the host has itself are none that the host takes for connections of its own, which
 /// would else be taken for ours and reset.
 fn ports(place: &Place, pool: &Pool, own: &[IpAddr]) -> Result<RangeInclusive<u16>> {
-    let of_host = own.iter().any(|own| matches!(own, IpAddr::V4(own) if pool.has(*own)));
+    let of_host = own.iter().any(|own| pool.has(*own));
     if !of_host {
         return Ok(FIRST_PORT..=u16::MAX);
     }
@@ -313,9 +324,29 @@ fn beside(taken: &RangeInclusive<u16>) -> Option<RangeInclusive<u16>> {
     all.max_by_key(ExactSizeIterator::len)
 }
 
-/// The longest payload of a segment there.
-fn payload(place: &Place) -> u16 {
-    u16::try_from(place.interface.mtu.saturating_sub(HEADERS).clamp(1, MOST_PAYLOAD)).unwrap_or(1)
+/// The longest payload of a segment there, of the family of this address.
+fn payload(place: &Place, of: IpAddr) -> u16 {
+    let headers = if of.is_ipv4() { HEADERS } else { HEADERS_IPV6 };
+    u16::try_from(place.interface.mtu.min(MOST_PACKET).saturating_sub(headers).max(1)).unwrap_or(1)
+}
+
+/// From an address of the link alone only such a one is reached.
+fn reaches(host: IpAddr, to: IpAddr) -> bool {
+    let of_link = |address| matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    !of_link(host) || of_link(to)
+}
+
+/// Refuses an interface that takes tags out of frames before a program sees them.
+fn keeps_tags(place: &Place) -> Result<()> {
+    if shared::takes_tags_out(place) {
+        bail!(
+            "`.vlan`: {} takes VLAN tags out of the frames that it receives, before any program sees them: switch that off with \
+             `ethtool -K {} rxvlan off`",
+            place.spec,
+            place.interface.name
+        );
+    }
+    Ok(())
 }
 
 /// How live frames leave there.

@@ -101,6 +101,7 @@ pub(super) fn fill(
         undeferred_requests: counts.undeferred,
         without_room: counts.no_room,
         arp_replies: counts.arp_replies,
+        neighbour_advertisements: counts.advertisements,
         answer_bytes: counts.answer_bytes,
         intended_per_second: plan.load.rate.map(|rate| rate as f64),
         opening_ns: ran.opening_ns,

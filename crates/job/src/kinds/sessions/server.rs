@@ -2,7 +2,7 @@
 
 use super::super::Run;
 use super::super::{passive, shared};
-use super::{HTTP, outcome, payload};
+use super::{HTTP, keeps_tags, outcome, payload};
 use crate::carrier::{self, Ends};
 use crate::panel::Names;
 use crate::place::Place;
@@ -13,7 +13,7 @@ use report::{Choice, Code, Report, Rx, SessionsServed, Totals, Tx};
 use sessions::{Served, Server, ServerOptions, answer};
 use snapshot::{Count, Snapshot, Title};
 use spec::SessionsServer;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 const BODY: u32 = 100;
 
@@ -80,33 +80,42 @@ const SEGMENTS: usize = 128;
 pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOptions> {
     let index = place.interface.index;
     let owners = place.run_in(port::local::owners)??;
-    let own = |(owner, address): &(u32, IpAddr)| match address {
-        IpAddr::V4(address) if *owner == index => Some(*address),
-        _ => None,
-    };
+    let tag = args.tag();
+    if tag.is_some() {
+        keeps_tags(place)?;
+    }
     let listen = match args.listen.as_deref() {
-        Some(listen) => match listen.address {
-            IpAddr::V4(address) => SocketAddrV4::new(address, listen.port.unwrap_or(HTTP)),
-            IpAddr::V6(_) => bail!("`.listen`: IPv6 is not supported yet"),
-        },
-        None => match owners.iter().find_map(own) {
-            Some(address) => SocketAddrV4::new(address, HTTP),
-            None => bail!("{} has no IPv4 address: say which one to serve with `.listen`", place.spec),
+        Some(listen) => SocketAddr::new(listen.address.to_canonical(), listen.port.unwrap_or(HTTP)),
+        None => match usual(&owners, index) {
+            Some(address) => SocketAddr::new(address, HTTP),
+            None => bail!("{} has no address: say which one to serve with `.listen`", place.spec),
         },
     };
-    let answers_arp = !owners.iter().any(|(_, address)| *address == IpAddr::V4(*listen.ip()));
-    if !answers_arp {
+    // What the interface has outside a VLAN the host does not answer for in it.
+    let has =
+        |(owner, address): &(u32, IpAddr)| *address == listen.ip() && (tag.is_none() || *owner != index);
+    let answers_for_address = !owners.iter().any(has);
+    if !answers_for_address {
         // Else its clients would be reset, and their requests answered from here.
-        let free = place.run_in(|| std::net::TcpListener::bind(listen))?;
+        let socket = match listen {
+            // An address of one link says which.
+            SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
+                std::net::SocketAddrV6::new(*v6.ip(), v6.port(), 0, index).into()
+            }
+            other => other,
+        };
+        let free = place.run_in(|| std::net::TcpListener::bind(socket))?;
         free.with_context(|| {
             format!("`.listen` {listen}: a program of this host listens there; name another port")
         })?;
     }
-    if answers_arp && !args.yes_disrupt.contains(&place.spec) {
-        nobodys(place, *listen.ip())?;
+    // The link is asked without a tag.
+    if answers_for_address && tag.is_none() && !args.yes_disrupt.contains(&place.spec) {
+        nobodys(place, listen.ip())?;
     }
     let requests = args.requests.unwrap_or(1);
-    let (answer, mss) = (answer(args.response_size.unwrap_or(BODY) as usize, requests == 1), payload(place));
+    let mss = payload(place, listen.ip());
+    let answer = answer(args.response_size.unwrap_or(BODY) as usize, requests == 1);
     if answer.len() as u64 * u64::from(requests) > MOST_OF_A_CONNECTION {
         bail!(
             "`.requests` {requests} with answers of {} bytes: a connection may take 1 GB; give a smaller number or a smaller `.response_size`",
@@ -123,7 +132,8 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
     Ok(ServerOptions {
         listen,
         own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
-        answers_arp,
+        answers_for_address,
+        tag,
         answer,
         mss,
         requests,
@@ -135,10 +145,18 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
 /// Its sequence numbers tell how far it is, and are known by that to be of this server: that is worth something only if few are right.
 const MOST_OF_A_CONNECTION: u64 = 1_000_000_000;
 
-/// Refuses an address that another host of the link has: ARP would be answered for it from here, and what is that host's would come here.
-fn nobodys(place: &Place, address: std::net::Ipv4Addr) -> Result<()> {
+/// The address of an interface that is served unless another is named: the first of IPv4, else the first of IPv6 that is not of the link
+/// alone.
+fn usual(owners: &[(u32, IpAddr)], index: u32) -> Option<IpAddr> {
+    let own = || owners.iter().filter(|(owner, _)| *owner == index).map(|(_, address)| *address);
+    let beyond = |address: &IpAddr| matches!(address, IpAddr::V6(v6) if !v6.is_unicast_link_local());
+    own().find(IpAddr::is_ipv4).or_else(|| own().find(beyond))
+}
+
+/// Refuses an address that another host of the link has: ARP or neighbour discovery would be answered for it from here, and what is that host's would come here.
+fn nobodys(place: &Place, address: IpAddr) -> Result<()> {
     let name = &place.interface.name;
-    let holder = place.run_in(|| port::resolve::holder(name, address.into()))?;
+    let holder = place.run_in(|| port::resolve::holder(name, address))?;
     // Who cannot ask is told so where it matters: the server needs the same rights.
     if let Ok(Some(mac)) = holder {
         bail!(
@@ -168,7 +186,7 @@ fn look(server: &Server) -> Looked<'static, Served> {
     Looked::of(now, !server.is_attached(), snapshot)
 }
 
-fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &str), span: u64) {
+fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddr, &str), span: u64) {
     report.result.rx =
         Some(Rx { totals: Totals::over(done.rx_frames, done.rx_bytes, span), ..Rx::default() });
     report.result.tx = Some(Tx {
@@ -187,7 +205,7 @@ fn fill(report: &mut Report, done: &Served, (listen, engine): (SocketAddrV4, &st
 }
 
 /// What it did, in the report.
-pub(super) fn served(listen: SocketAddrV4, done: &Served) -> SessionsServed {
+pub(super) fn served(listen: SocketAddr, done: &Served) -> SessionsServed {
     SessionsServed {
         listen: listen.to_string(),
         syns: done.syns,
@@ -200,6 +218,7 @@ pub(super) fn served(listen: SocketAddrV4, done: &Served) -> SessionsServed {
         malformed: done.malformed,
         without_room: done.no_room,
         arp_replies: done.arp_replies,
+        neighbour_advertisements: done.advertisements,
         request_bytes: done.request_bytes,
         answer_bytes: done.answer_bytes,
     }

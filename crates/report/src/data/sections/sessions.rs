@@ -115,6 +115,9 @@ pub struct Sessions {
     pub without_room: u64,
     /// ARP requests for addresses of clients that were answered.
     pub arp_replies: u64,
+    /// Neighbour solicitations for addresses of clients that were answered.
+    #[serde(default)]
+    pub neighbour_advertisements: u64,
     /// Bytes of answers, with their headers of HTTP.
     pub answer_bytes: u64,
     /// New connections a second that were asked for. Left out where none were.
@@ -210,6 +213,9 @@ pub struct SessionsServed {
     pub without_room: u64,
     /// ARP requests for its address that were answered.
     pub arp_replies: u64,
+    /// Neighbour solicitations for its address that were answered.
+    #[serde(default)]
+    pub neighbour_advertisements: u64,
     /// Bytes of requests.
     pub request_bytes: u64,
     /// Bytes of answers.

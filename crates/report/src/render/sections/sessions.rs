@@ -81,6 +81,7 @@ impl Sessions {
             ("requests left to be sent again", self.undeferred_requests, false),
             ("without room", self.without_room, false),
             ("ARP replies", self.arp_replies, false),
+            ("neighbour advertisements", self.neighbour_advertisements, false),
         ])
     }
 
@@ -155,6 +156,7 @@ impl SessionsServed {
             ("malformed", self.malformed, false),
             ("without room", self.without_room, false),
             ("ARP replies", self.arp_replies, false),
+            ("neighbour advertisements", self.neighbour_advertisements, false),
         ])
     }
 }
