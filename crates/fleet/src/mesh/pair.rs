@@ -4,6 +4,8 @@ use report::{Code, Mesh, MeshOutcome, MeshPair, MeshServed, Report, Sentence, Ve
 
 /// Reasons that the verdict names one by one; the pairs have all.
 const REASONS: usize = 6;
+/// Pairs that are named with each.
+const NAMED: usize = 4;
 
 /// A pair without a result.
 pub(super) fn failed(pair: MeshPair, reason: String) -> MeshPair {
@@ -92,20 +94,8 @@ pub(super) fn judge(report: &mut Report, mesh: &Mesh, stopped: bool) {
             verdict.fall_short(Code::AgentLost, format!("{}: {error}", host.name));
         }
     }
-    // What a host is to blame for was said of it.
-    let told = |pair: &&MeshPair| {
-        let of_host = |name: &str| mesh.hosts.iter().any(|host| host.name == name && host.error.is_some());
-        pair.outcome == MeshOutcome::Failed && (of_host(&pair.from) || of_host(&pair.to))
-    };
-    let not_done = |pair: &&MeshPair| matches!(pair.outcome, MeshOutcome::Failed | MeshOutcome::Short);
-    let others: Vec<&MeshPair> = mesh.pairs.iter().filter(not_done).filter(|pair| !told(pair)).collect();
-    for pair in others.iter().take(REASONS) {
-        let why = pair.reason.as_deref().unwrap_or("it was not done as asked");
-        let said = format!("{} {}: {}", pair.name(), word(pair.outcome), crate::lost::shown(why));
-        verdict.fall_short(Code::EndpointFailed, said);
-    }
-    if let Some(more @ 1..) = others.len().checked_sub(REASONS) {
-        verdict.fall_short(Code::EndpointFailed, format!("so did {more} more pairs: each has its reason"));
+    for (code, said) in reasons(mesh) {
+        verdict.fall_short(code, said);
     }
     if stopped {
         let open = units::counted(mesh.not_begun, "pair");
@@ -117,6 +107,43 @@ pub(super) fn judge(report: &mut Report, mesh: &Mesh, stopped: bool) {
     for host in &mesh.hosts {
         compare(report, mesh, host);
     }
+}
+
+/// Why pairs were not done as asked: each reason once, with its pairs. What a host is to blame for was said of the host.
+fn reasons(mesh: &Mesh) -> Vec<(Code, String)> {
+    let mut groups: Vec<((MeshOutcome, &str), Vec<&MeshPair>)> = Vec::new();
+    for pair in &mesh.pairs {
+        let why = pair.reason.as_deref().unwrap_or("it was not done as asked");
+        let is_of_host =
+            || mesh.hosts.iter().filter_map(|host| host.error.as_deref()).any(|error| why.contains(error));
+        match pair.outcome {
+            MeshOutcome::Short => {}
+            MeshOutcome::Failed if !is_of_host() => {}
+            _ => continue,
+        }
+        let key = (pair.outcome, why);
+        match groups.iter_mut().find(|(own, _)| *own == key) {
+            Some((_, pairs)) => pairs.push(pair),
+            None => groups.push((key, vec![pair])),
+        }
+    }
+    let mut said: Vec<(Code, String)> = groups
+        .iter()
+        .take(REASONS)
+        .map(|((outcome, why), pairs)| {
+            let named: Vec<String> = pairs.iter().take(NAMED).map(|pair| pair.name()).collect();
+            let more = pairs.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!("{}{more} {}: {}", named.join(", "), word(*outcome), crate::lost::shown(why));
+            (Code::EndpointFailed, text)
+        })
+        .collect();
+    let more: usize = groups.iter().skip(REASONS).map(|(_, pairs)| pairs.len()).sum();
+    if more > 0 {
+        let text = format!("so did {more} more for other reasons, which stand beside each pair");
+        said.push((Code::EndpointFailed, text));
+    }
+    said
 }
 
 fn word(outcome: MeshOutcome) -> &'static str {

@@ -7,6 +7,9 @@ use crate::data::figure::{Measured, figures};
 use crate::data::model::Report;
 use crate::data::units;
 
+/// A host is called slow from this share of difference on: below it is what the same test differs by from time to time.
+const FAR: f64 = 0.1;
+
 /// What came of endpoint tests between all ordered pairs of some hosts. A pair that has no value is counted by why it has none, and is in no
 /// median.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +42,8 @@ pub struct Mesh {
     /// The pair with the worst value; left out with fewer than two values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<MeshWorst>,
-    /// The host whose pairs have the worst median; left out with fewer than three hosts, and where its pairs are not worse than those of the
-    /// others.
+    /// The host whose pairs have the worst median; left out with fewer than three hosts, and where its median is not worse by a tenth at
+    /// least than that of the pairs without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest_host: Option<MeshSlowest>,
     /// The pair of hosts whose two directions differ most; left out where no two hosts have both.
@@ -344,7 +347,9 @@ impl Mesh {
             Some(MeshSlowest { host: name.clone(), median, others })
         };
         let slowest = names.iter().filter_map(of).max_by(|a, b| bad(&a.median).total_cmp(&bad(&b.median)))?;
-        (bad(&slowest.median) > bad(&slowest.others)).then_some(slowest)
+        let [own, others] = [slowest.median.number()?, slowest.others.number()?];
+        let is_far = (own - others).abs() > FAR * own.max(others);
+        (is_far && bad(&slowest.median) > bad(&slowest.others)).then_some(slowest)
     }
 
     fn most_asymmetric(&self) -> Option<MeshAsymmetry> {

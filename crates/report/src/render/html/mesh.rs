@@ -26,11 +26,10 @@ pub(super) fn plots(report: &Report) -> String {
     };
     let short = Short::of(mesh);
     let note = format!(
-        "{} in {}. Rows are clients, columns are servers; {}. The redder, the {}.",
+        "{} in {}. Rows are clients, columns are servers; {}. The redder, the slower.",
         capital(mesh.compared_by.name()),
         short.name(),
         mesh.scheduled(),
-        if mesh.compared_by.more_is_better() { "less" } else { "longer" },
     );
     format!(
         "<h2>Plots</h2>\n<figure class=\"plot\"><figcaption><h3>Who is slow to whom</h3><output></output><p>{}</p></figcaption><div class=\"scroll heat\">{}</div></figure>\n",

@@ -9,7 +9,7 @@ use crate::data::units;
 use crate::render::html::grid::first_of;
 use crate::render::table::Table;
 use crate::render::tabular::{Column, Tabular, count, number, text, time};
-use crate::render::text::Options;
+use crate::render::text::{Options, fold};
 
 /// Pairs that the terminal lists where the matrix does not fit.
 const LISTED: usize = 10;
@@ -170,7 +170,7 @@ impl Mesh {
             table.cells(&host.name, cells);
         }
         table.fits(options.width).then(|| {
-            let legend = self.legend();
+            let legend = fold(&self.legend(), 0, options.width);
             table.fitted(options.width) + &legend
         })
     }
@@ -178,7 +178,10 @@ impl Mesh {
     fn legend(&self) -> String {
         let mut said = vec!["row: client, column: server".to_owned()];
         let has = |is: fn(&MeshPair) -> bool| self.pairs.iter().any(is);
-        said.extend((self.short > 0).then(|| "*: short of what was asked".to_owned()));
+        let is_starred = |pair: &MeshPair| {
+            pair.outcome == MeshOutcome::Short && (pair.p50_ns.is_some() || pair.bits_per_second.is_some())
+        };
+        said.extend(has(is_starred).then(|| "*: short of what was asked".to_owned()));
         said.extend((self.failed > 0).then(|| "fail: it came to no result".to_owned()));
         said.extend((self.not_begun > 0).then(|| "open: not begun".to_owned()));
         let is_empty = |pair: &MeshPair| {
@@ -187,7 +190,7 @@ impl Mesh {
                 && pair.bits_per_second.is_none()
         };
         said.extend(has(is_empty).then(|| "none: nothing to compare was measured".to_owned()));
-        said.join("; ") + "\n"
+        said.join("; ")
     }
 
     /// The worst pairs, and before them those without a value.
@@ -273,12 +276,13 @@ impl Section for OfMesh {
         }
         let all = mesh.worst_pairs();
         let mut listed = pairs().of(all.iter().take(LISTED).copied()).text(options);
-        listed += &format!(
-            "the {} worst of {}; the whole matrix is on the page and in pairs.csv (`.report`, `.csv`)\n",
+        let said = format!(
+            "the {} worst of {}; the whole matrix is on the page (`.report`), in pairs.csv beside it, and printed by `.csv`",
             all.len().min(LISTED),
             units::counted(mesh.tests, "pair")
         );
-        vec![(options.said)(&listed)]
+        listed += &fold(&(options.said)(&said), 0, options.width);
+        vec![listed]
     }
 
     fn cards(&self, report: &Report) -> String {
