@@ -465,8 +465,10 @@ impl Run<'_> {
             return pair::failed(row, reason);
         }
         let mut client = lock(from);
-        row.began_ns = Some(self.since_start());
-        let came = client.begin(self, self.address(pair.1)).and_then(|test| client.finish(self, &test));
+        let at = self.since_start();
+        let test = client.begin(self, self.address(pair.1));
+        row.began_ns = test.is_ok().then_some(at);
+        let came = test.and_then(|test| client.finish(self, &test));
         drop(client);
         let row = pair::filled(row, came);
         self.seen_through(row, to)
@@ -504,7 +506,9 @@ impl Run<'_> {
                     Some(why) => (*pair, (Err(format!("{}: {why}", self.pair(*pair, 1).to)), None)),
                     None => {
                         let at = self.since_start();
-                        (*pair, (station.begin(self, self.address(pair.1)), Some(at)))
+                        let test = station.begin(self, self.address(pair.1));
+                        let began = test.is_ok().then_some(at);
+                        (*pair, (test, began))
                     }
                 })
                 .collect();

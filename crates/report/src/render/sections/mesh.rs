@@ -149,30 +149,37 @@ impl Mesh {
         }
     }
 
-    /// Rows are clients, columns servers.
+    /// Rows are clients, columns servers; by their names, or where these are too long by numbers.
     fn matrix(&self, options: Options<'_>) -> Option<String> {
-        let short = Short::of(self);
-        let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
-        // It is the product of these that has to fit, whatever is asked for.
-        if names.len() > options.width / 4 {
+        // Of more hosts no line has room, whatever they are called.
+        if self.hosts.len() > options.width / 4 {
             return None;
         }
+        let drawn = [false, true].map(|numbered| self.drawn(numbered));
+        let table = drawn.into_iter().find(|table| table.fits(options.width))?;
+        Some(table.fitted(options.width) + &fold(&self.legend(), 0, options.width))
+    }
+
+    fn drawn(&self, numbered: bool) -> Table {
+        let short = Short::of(self);
+        let column = |(number, host): (usize, &MeshHost)| {
+            if numbered { number.to_string() } else { host.name.clone() }
+        };
+        let row = |(number, host): (usize, &MeshHost)| {
+            if numbered { format!("{number} {}", host.name) } else { host.name.clone() }
+        };
+        let hosts = || (1..).zip(&self.hosts);
         let header = format!("{}, {}", self.compared_by.name(), short.name());
-        let mut table =
-            Table::with_columns(std::iter::once(&*header).chain(names.iter().map(String::as_str)));
-        for host in self.hosts.iter().filter(|host| host.agent) {
-            let cells = names.iter().map(|to| {
-                if *to == host.name {
-                    return Some(".".to_owned());
-                }
-                self.pair(&host.name, to).map(|pair| cell(pair, self.compared_by, &short))
+        let header: Vec<String> = std::iter::once(header).chain(hosts().map(column)).collect();
+        let mut table = Table::with_columns(header.iter().map(String::as_str));
+        for from in hosts().filter(|(_, host)| host.agent) {
+            let cells = self.hosts.iter().map(|to| match to.name == from.1.name {
+                true => Some(".".to_owned()),
+                false => self.pair(&from.1.name, &to.name).map(|pair| cell(pair, self.compared_by, &short)),
             });
-            table.cells(&host.name, cells);
+            table.cells(&row(from), cells);
         }
-        table.fits(options.width).then(|| {
-            let legend = fold(&self.legend(), 0, options.width);
-            table.fitted(options.width) + &legend
-        })
+        table
     }
 
     fn legend(&self) -> String {
@@ -257,7 +264,7 @@ impl Section for OfMesh {
         );
         lines.extend(
             mesh.slowest_said()
-                .map(|said| Line::text("slowest", said.trim_start_matches("slowest ").to_owned())),
+                .map(|said| Line::text("slowest", said.trim_start_matches("slowest host ").to_owned())),
         );
         lines.extend(mesh.asymmetry_said().map(|said| Line::text("two ways", said)));
         let targets: Vec<&str> =
@@ -275,10 +282,10 @@ impl Section for OfMesh {
             return vec![matrix];
         }
         let all = mesh.worst_pairs();
-        let mut listed = pairs().of(all.iter().take(LISTED).copied()).text(options);
+        let valued = all.iter().copied().filter(|pair| pair.number(mesh.compared_by).is_some());
+        let mut listed = pairs().of(valued.take(LISTED)).text(options);
         let said = format!(
-            "the {} worst of {}; the whole matrix is on the page (`.report`), in pairs.csv beside it, and printed by `.csv`",
-            all.len().min(LISTED),
+            "the worst of {} that have a value; all are on the page (`.report`), in pairs.csv beside it, and printed by `.csv`",
             units::counted(mesh.tests, "pair")
         );
         listed += &fold(&(options.said)(&said), 0, options.width);
@@ -317,18 +324,29 @@ mod tests {
             "median latency, us",
             "  905",
             "fail",
-            "slowest   host d, median 660 us",
+            "slowest   d, median 660 us",
             "a to d 900 us, back 400 us",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        // Names that are too long for their columns are numbered.
+        let long = ["alpha.example.net", "beta.example.net", "gamma.example.net", "delta.example.net"];
+        let text = shown(mesh(&long, rows), 70);
+        assert!(
+            text.contains("4 delta.example.net  400  410  420")
+                && text.lines().all(|line| line.chars().count() <= 70),
+            "{text}"
+        );
         let names: Vec<String> = (0..30).map(|n| format!("host-{n:02}.example.net")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let row: Vec<u64> = (1..31).map(|n| n * 10).collect();
         let rows: Vec<&[u64]> = names.iter().map(|_| &row[..]).collect();
         let text = shown(mesh(&names, &rows), 80);
-        assert!(text.contains("the 10 worst of 870 pairs") && text.contains("300 us"), "{text}");
+        assert!(
+            text.contains("the worst of 870 pairs that have a value") && text.contains("300 us"),
+            "{text}"
+        );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
