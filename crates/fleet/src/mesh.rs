@@ -150,6 +150,11 @@ fn said(lost: &Lost) -> String {
     }
 }
 
+/// An agent that answered before; how it is begun was no mistake.
+fn gone_meanwhile(lost: &Lost) -> String {
+    format!("its agent was lost: {lost}")
+}
+
 /// Does something for each of some things side by side, in their order.
 fn side_by_side<T: Sync, R: Send>(of: &[T], does: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, NotDone> {
     std::thread::scope(|scope| {
@@ -207,7 +212,7 @@ impl<'a> Station<'a> {
             Ok(server) => self.server = Some(server),
             // It may be a client all the same.
             Err(NoServer::Refused(why)) => self.error = Some(format!("its agent starts no server: {why}")),
-            Err(NoServer::Lost(lost)) => self.is_lost(format!("its agent was lost: {}", said(&lost))),
+            Err(NoServer::Lost(lost)) => self.is_lost(gone_meanwhile(&lost)),
         }
         if let Some(client) = &mut self.client {
             client.is_stopped_in_order();
@@ -293,12 +298,11 @@ impl<'a> Station<'a> {
 
     /// Why a test has no result; whoever does not answer any more is lost.
     fn came_to(&mut self, lost: Lost) -> String {
-        let text = said(&lost);
-        if !matches!(lost, Lost::Refused(_)) {
-            self.is_lost(text.clone());
-            return format!("the client's agent was lost: {text}");
+        if matches!(lost, Lost::Refused(_)) {
+            return said(&lost);
         }
-        text
+        self.is_lost(gone_meanwhile(&lost));
+        self.gone()
     }
 
     fn gone(&self) -> String {
@@ -315,7 +319,7 @@ impl<'a> Station<'a> {
     fn look(&mut self) {
         let asked = self.client.as_mut().map(|client| client.call::<ClockTold>("clock", &AskClock { t1: 0 }));
         if let Some(Err(lost)) = asked {
-            self.is_lost(format!("its agent was lost: {}", said(&lost)));
+            self.is_lost(gone_meanwhile(&lost));
         }
     }
 

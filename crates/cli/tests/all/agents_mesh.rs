@@ -1,7 +1,8 @@
 //! A mesh of endpoint tests between agents on a bridge: who is slow is named, by counters of the interfaces too; what fails is a cell with its reason.
 
 use crate::agents_send::{agent, command, run};
-use crate::common::{Folder, Ran, eventually, folder, in_time, inside, judged, number, path, reasons, start};
+use crate::common::{Folder, Ran, eventually, folder, in_time, inside, number, path, reasons, start};
+use crate::judged::judged;
 use ::lab::Namespace;
 use serde_json::Value;
 use std::process::Command;
@@ -151,8 +152,7 @@ fn the_host_that_is_slow_is_named_and_its_interface_has_carried_what_is_said() {
         hosts.no_server_is_left();
         result
     });
-    if is_calm(&result) {
-        judged("the slow host is named");
+    if judged(is_calm(&result)) {
         let of = mesh(&result);
         assert_eq!(of["slowest_host"]["host"], "d", "{of}");
         assert!(is_slow(&of["worst"]), "{of}");
@@ -164,7 +164,7 @@ fn the_host_that_is_slow_is_named_and_its_interface_has_carried_what_is_said() {
     let page = std::fs::read_to_string(format!("{report}/report.html")).expect("a page");
     assert_eq!(page.matches("<rect class=\"cell ").count(), 12);
     let said = crate::common::run(format!("netdyno report {report}")).ok();
-    said.says(&["throughput,", "row: client, column: server"]);
+    said.says(&["throughput of each row's host as client with each column's as server"]);
     let got = crate::common::command("netdyno report");
     let mut got = got;
     got.args([&report, "--get", "mesh_throughput:a to d"]);

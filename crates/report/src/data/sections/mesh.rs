@@ -42,8 +42,8 @@ pub struct Mesh {
     /// The pair with the worst value; left out with fewer than two values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<MeshWorst>,
-    /// The host whose pairs have the worst median; left out with fewer than three hosts, and where its median is not worse by a tenth at
-    /// least than that of the pairs without it.
+    /// The host whose pairs have the worst median, of those that have a value for half of their pairs at least; left out with fewer than three
+    /// hosts, and where its median is not worse by a tenth at least than that of the pairs without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest_host: Option<MeshSlowest>,
     /// The pair of hosts whose two directions differ most; left out where no two hosts have both.
@@ -343,6 +343,11 @@ impl Mesh {
         let bad = |value: &MeshValue| self.compared_by.badness(value.number().unwrap_or(0.0));
         let of = |name: &String| {
             let is_of = |pair: &MeshPair| pair.from == *name || pair.to == *name;
+            let own = || self.pairs.iter().filter(|pair| is_of(pair));
+            let valued = own().filter(|pair| pair.number(self.compared_by).is_some()).count();
+            if 2 * valued < own().count() {
+                return None;
+            }
             let (median, others) = (self.median_of(is_of)?, self.median_of(|pair| !is_of(pair))?);
             Some(MeshSlowest { host: name.clone(), median, others })
         };
@@ -492,6 +497,15 @@ pub(crate) mod tests {
         assert!((asymmetry.ratio - 500.0 / 900.0).abs() < 1e-9);
         assert_eq!(mesh.hosts[3].as_client.and_then(|value| value.time_ns), Some(410_000));
         assert_eq!(mesh.hosts[3].as_server.and_then(|value| value.time_ns), Some(905_000));
+    }
+
+    #[test]
+    fn a_host_with_few_values_is_not_called_slow() {
+        let few = mesh(
+            &["a", "b", "c", "d"],
+            &[&[0, 50, 50, 0], &[50, 0, 50, 0], &[50, 50, 0, 0], &[900, 910, 0, 0]],
+        );
+        assert_eq!((few.slowest_host.as_ref(), few.failed), (None, 4));
     }
 
     #[test]

@@ -282,11 +282,11 @@ impl Section for OfMesh {
             return vec![matrix];
         }
         let all = mesh.worst_pairs();
-        let valued = all.iter().copied().filter(|pair| pair.number(mesh.compared_by).is_some());
-        let mut listed = pairs().of(valued.take(LISTED)).text(options);
+        let valued = || all.iter().copied().filter(|pair| pair.number(mesh.compared_by).is_some());
+        let mut listed = pairs().of(valued().take(LISTED)).text(options);
         let said = format!(
             "the worst of {} that have a value; all are on the page (`.report`), in pairs.csv beside it, and printed by `.csv`",
-            units::counted(mesh.tests, "pair")
+            units::counted(valued().count() as u64, "pair")
         );
         listed += &fold(&(options.said)(&said), 0, options.width);
         vec![listed]
@@ -321,7 +321,8 @@ mod tests {
         let rows: &[&[u64]] = &[&[0, 50, 52, 900], &[51, 0, 0, 905], &[50, 49, 0, 910], &[400, 410, 420, 0]];
         let text = shown(mesh(&["a", "b", "c", "d"], rows), 80);
         for words in [
-            "median latency, us",
+            "us     a",
+            "median latency of each row's host as client",
             "  905",
             "fail",
             "slowest   d, median 660 us",
