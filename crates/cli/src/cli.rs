@@ -221,7 +221,7 @@ pub enum Command {
 /// A table to print as CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Csv {
-    /// The run over time; of a search or trial its trials.
+    /// The run over time; of a search or trial its trials, of a mesh its pairs.
     Series,
     /// The run over time.
     Intervals,
@@ -248,8 +248,8 @@ pub struct Output {
         require_equals = true,
         default_missing_value = "series",
         conflicts_with = "json",
-        help = "Print CSV: intervals or trials, or the results (--csv=figures)",
-        long_help = "Print CSV on standard output: the intervals of the run, of a search or trial its trials; or what is named, --csv=figures, the results with their units and meanings"
+        help = "Print CSV: intervals, trials or pairs, or the results (--csv=figures)",
+        long_help = "Print CSV on standard output: the intervals of the run, of a search or trial its trials, of a mesh of endpoint tests its pairs; or what is named, --csv=figures, the results with their units and meanings"
     )]
     pub csv: Option<Csv>,
     #[arg(
@@ -274,7 +274,7 @@ pub struct Output {
         value_name = "DIR",
         value_hint = ValueHint::DirPath,
         help = "Write a page with plots, report.html, result.json and CSV into this folder",
-        long_help = "Write result.json, figures.csv, intervals.csv and report.html into this folder, of a search also trials.csv"
+        long_help = "Write result.json, figures.csv, intervals.csv and report.html into this folder, of a search also trials.csv, of a mesh of endpoint tests pairs.csv"
     )]
     pub report: Option<PathBuf>,
     /// No progress line.
@@ -606,7 +606,7 @@ pub struct ReportCommand {
     /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Print CSV: its intervals, of a search or trial its trials; or what is named, --csv=figures, the results with their
+    /// Print CSV: its intervals, of a search or trial its trials, of a mesh its pairs; or what is named, --csv=figures, the results with their
     /// units and meanings.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
     pub csv: Option<Csv>,

@@ -185,6 +185,8 @@ fn show(report: &Report, output: &Output, with_classic: bool, written: Result<Op
             Csv::Figures => csv::figures(report),
             // Of a search the trials are what it was for.
             Csv::Series if !report.result.trials.is_empty() => csv::trials(report),
+            // Of a mesh its pairs.
+            Csv::Series if report.result.mesh.is_some() => csv::pairs(report),
             Csv::Trials => csv::trials(report),
             Csv::Series | Csv::Intervals => csv::render(report),
         }

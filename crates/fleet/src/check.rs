@@ -165,7 +165,7 @@ fn states(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 #[derive(Deserialize)]
 pub(crate) struct HostTold {
     clock: HostClock,
-    interfaces: Vec<InterfaceTold>,
+    pub interfaces: Vec<InterfaceTold>,
     /// Those that were asked for, in their order.
     pub named: Vec<InterfaceTold>,
     diagnosis: Option<Diagnosis>,

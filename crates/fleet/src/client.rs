@@ -275,6 +275,16 @@ impl Client {
         self.call("host", &AskHost { interfaces: interfaces.to_vec(), diagnosis })
     }
 
+    /// The interfaces that it grants to jobs.
+    ///
+    /// # Errors
+    /// The agent is gone or silent.
+    pub(crate) fn granted(&mut self) -> Result<Vec<String>, Lost> {
+        let told: crate::check::HostTold = self.host(&[], false)?;
+        let granted = told.interfaces.into_iter().filter(|interface| interface.granted);
+        Ok(granted.map(|interface| interface.name).collect())
+    }
+
     /// How far its clock is ahead of this host's, by as many exchanges as are made whenever clocks are compared.
     ///
     /// # Errors

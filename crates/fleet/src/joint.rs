@@ -182,6 +182,9 @@ pub fn carry_out(
     session: &job::Session,
     asked: &Asked,
 ) -> Result<Report, NotDone> {
+    if let Some(test) = crate::mesh::of(job) {
+        return crate::mesh::carry_out(test, agents, session, asked);
+    }
     if asked.at.is_none() && crate::trials::are_apart(job, agents)? {
         return crate::trials::carry_out(job, agents, session, asked);
     }
@@ -691,7 +694,7 @@ impl Outcome {
 
 /// Why a part has no report.
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+pub(crate) enum Failed {
     #[error(transparent)]
     There(#[from] Lost),
     #[error("{0}")]
@@ -716,7 +719,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// What an agent tells is read as a result file of somebody else is.
-fn read_report(told: Value) -> Result<Report, Failed> {
+pub(crate) fn read_report(told: Value) -> Result<Report, Failed> {
     report::json::from_value(told).map_err(|error| {
         let said = crate::lost::shown(&error.to_string());
         Failed::There(Lost::Nonsense { what: format!("its report: {said}") })

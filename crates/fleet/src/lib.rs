@@ -21,6 +21,7 @@ mod grid;
 mod joint;
 mod lost;
 mod merge;
+mod mesh;
 mod moment;
 mod offset;
 mod plan;

@@ -113,6 +113,12 @@ pub enum Unplanned {
         /// An agent that there is.
         example: String,
     },
+    /// Hosts that make no mesh of endpoint tests.
+    #[error("`.mesh`: {why}")]
+    Mesh {
+        /// Why not.
+        why: String,
+    },
     /// Something that takes sender and meter in one place.
     #[error("`{setting}`: {why}")]
     Together {
@@ -220,7 +226,7 @@ fn alone(agent: usize, role: Role, job: Value) -> Part {
 }
 
 /// Where a server listens that is called so.
-fn listened(address: &str) -> String {
+pub(crate) fn listened(address: &str) -> String {
     match address.parse::<std::net::IpAddr>() {
         Ok(address) => std::net::SocketAddr::new(address, SERVER_PORT).to_string(),
         Err(_)
@@ -354,7 +360,7 @@ fn not_at(job: &mut Value, agents: &[Reach]) -> Unplanned {
     }
 }
 
-fn unknown(setting: String, text: &str, name: &str, agents: &[Reach]) -> Unplanned {
+pub(crate) fn unknown(setting: String, text: &str, name: &str, agents: &[Reach]) -> Unplanned {
     let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     Unplanned::Unknown {
         setting: dotted(&setting),

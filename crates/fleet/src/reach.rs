@@ -65,6 +65,8 @@ pub struct Reach {
     pub interfaces: Vec<String>,
     /// Words by which agents are chosen.
     pub tags: Vec<String>,
+    /// Where servers of endpoint tests listen on its host, for a mesh.
+    pub address: Option<String>,
     /// The program that runs there is this one: it is copied to the host, if it is not there yet.
     pub copies: bool,
 }
@@ -116,6 +118,7 @@ impl FromStr for Reach {
                 command: command.to_owned(),
                 interfaces: Vec::new(),
                 tags: Vec::new(),
+                address: None,
                 copies: false,
             }),
         }
@@ -146,6 +149,9 @@ struct Entry {
     /// Words by which agents are chosen.
     #[serde(default)]
     tags: Vec<String>,
+    /// Address of its host at which servers of endpoint tests listen: a mesh names the agent alone then (`@lab1`).
+    #[serde(default)]
+    address: Option<String>,
     /// Copy netdyno to the host, and run it there. Default: what the command names is there.
     #[serde(default)]
     copy: bool,
@@ -201,6 +207,10 @@ pub fn inventory(text: &str, name: &str) -> Result<Vec<Reach>, BadInventory> {
     let reach = |(name, entry): (String, Entry)| {
         let path = format!("agents.{name}");
         let name: Name = name.parse().map_err(|error: BadName| bad(&path, error.to_string()))?;
+        if entry.address.as_deref().is_some_and(|address| address.is_empty() || address.contains([',', '@']))
+        {
+            return Err(bad(&format!("{path}.address"), "write one address, such as 10.0.0.1".to_owned()));
+        }
         if let Some(what) = bad_command(&entry.command) {
             return Err(bad(&format!("{path}.command"), what.to_owned()));
         }
@@ -215,6 +225,7 @@ pub fn inventory(text: &str, name: &str) -> Result<Vec<Reach>, BadInventory> {
             command: entry.command,
             interfaces: entry.interfaces,
             tags: entry.tags,
+            address: entry.address,
             copies: entry.copy,
         })
     };

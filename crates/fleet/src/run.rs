@@ -6,7 +6,7 @@
 use crate::client::{Client, LINE_BYTES, Said, read};
 use crate::lost::Lost;
 use agent::{FaultKind, JobGo, JobStart, JobStarted, OfRun, RunOutcome};
-use report::Note;
+use report::{Code, Note};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,6 +30,14 @@ pub enum Told {
     Snapshot(Value),
     /// It is over; its report follows, if there is one.
     Ended(RunOutcome),
+}
+
+/// What is waited for of a run.
+enum Sign<'t> {
+    /// It is held, and ready.
+    Ready,
+    /// It says something.
+    Told(&'t Told),
 }
 
 #[derive(Deserialize)]
@@ -151,6 +159,27 @@ impl Client {
         stop: &AtomicBool,
         tell: &mut dyn FnMut(Told),
     ) -> Result<(), Lost> {
+        self.await_sign(run, stop, tell, &|said| matches!(said, Sign::Ready))
+    }
+
+    /// Waits until a run has begun what it does: a server listens then.
+    ///
+    /// # Errors
+    /// As of [`Client::await_ready`].
+    pub(crate) fn await_begun(&mut self, run: &str, stop: &AtomicBool) -> Result<(), Lost> {
+        let begun =
+            |said: &Sign<'_>| matches!(said, Sign::Told(Told::Note(note)) if note.code == Code::Begun);
+        self.await_sign(run, stop, &mut |_| {}, &begun)
+    }
+
+    /// Waits until the run says what `is_it`.
+    fn await_sign(
+        &mut self,
+        run: &str,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(Told),
+        is_it: &dyn Fn(&Sign<'_>) -> bool,
+    ) -> Result<(), Lost> {
         let mut alive_until = self.patience().until();
         let (mut asked, mut asked_at): (Option<u64>, _) = (None, Instant::now());
         loop {
@@ -172,7 +201,7 @@ impl Client {
                 None | Some((Said::Answer(..), _)) => {}
                 Some((Said::Unasked(method, params), _)) if method == "run.ready" => {
                     let ready: OfRun = read("run.ready", params)?;
-                    if ready.run == run {
+                    if ready.run == run && is_it(&Sign::Ready) {
                         return Ok(());
                     }
                 }
@@ -183,7 +212,13 @@ impl Client {
                         let what = format!("{run} ended before it was told to begin");
                         return Err(Lost::Nonsense { what });
                     }
-                    Some(other) => tell(other),
+                    Some(other) => {
+                        let is_sign = is_it(&Sign::Told(&other));
+                        tell(other);
+                        if is_sign {
+                            return Ok(());
+                        }
+                    }
                     None => {}
                 },
             }

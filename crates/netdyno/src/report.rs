@@ -12,13 +12,14 @@ pub use ::report::{
     EndpointInterval, EndpointMemory, EndpointSearch, EndpointSearchKind, EndpointStage, EndpointStream,
     EndpointTrial, EndpointVerdict, Environment, Exact, Exported, Exporter, FlowKind, FlowProfile, Flows,
     HardwareStamps, HeldSessions, HostCounter, Impaired, Interface, InterfaceCounters, Interval,
-    L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent, Loss, Metering, NatCounts, NotTaken, Note,
-    Opening, Pacing, Passage, PortResult, QueueCounters, Reflection, Repeated, Report, RequestedRate,
-    Resolved, Rx, RxInterface, Said, Sentence, Served, SessionCapacityFound, SessionRateFound, SessionTrial,
-    SessionVerdict, Sessions, SessionsSearch, SessionsSearchKind, SessionsServed, Severity, SignedFrames,
-    SocketBufferFound, Source, Stamp, StampClocks, StampError, StampReflection, StampStrangers, Stopped,
-    Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface, UnderLoad, Verdict, Warnings, Witness,
-    Words, Written, XdpProgram, XdpVerdict,
+    L1_OVERHEAD_BYTES, LatencyClock, LinkChange, LinkEvent, Loss, Mesh, MeshAsymmetry, MeshFigure, MeshHost,
+    MeshOutcome, MeshPair, MeshSchedule, MeshServed, MeshSlowest, MeshValue, MeshWorst, Metering, NatCounts,
+    NotTaken, Note, Opening, Pacing, Passage, PortResult, QueueCounters, Reflection, Repeated, Report,
+    RequestedRate, Resolved, Rx, RxInterface, Said, Sentence, Served, SessionCapacityFound, SessionRateFound,
+    SessionTrial, SessionVerdict, Sessions, SessionsSearch, SessionsSearchKind, SessionsServed, Severity,
+    SignedFrames, SocketBufferFound, Source, Stamp, StampClocks, StampError, StampReflection, StampStrangers,
+    Stopped, Stream, Totals, Transactions, TransactionsFound, Tx, TxInterface, UnderLoad, Verdict, Warnings,
+    Witness, Words, Written, XdpProgram, XdpVerdict,
 };
 
 #[doc(inline)]

@@ -1,5 +1,5 @@
 //! A result on disk: a folder with `result.json`, `figures.csv`, `intervals.csv` and `report.html`, of a search also
-//! `trials.csv`, and reading it back.
+//! `trials.csv`, of a mesh `pairs.csv`, and reading it back.
 //!
 //! Each file appears under its name complete or not at all: all are written and synced under temporary
 //! names in the same folder first, then renamed. A full disk leaves what was there before. Files of the same
@@ -22,6 +22,7 @@ const JSON: &str = "result.json";
 const FIGURES: &str = "figures.csv";
 const CSV: &str = "intervals.csv";
 const TRIALS: &str = "trials.csv";
+const PAIRS: &str = "pairs.csv";
 const HTML: &str = "report.html";
 const COMPARISON: &str = "comparison.json";
 const COMPARISON_PAGE: &str = "comparison.html";
@@ -119,7 +120,7 @@ pub enum StoreError {
 /// # Errors
 /// That the folder cannot be made or written to, and which.
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
-    made(dir, &[JSON, FIGURES, CSV, TRIALS, HTML]).map(drop)
+    made(dir, &[JSON, FIGURES, CSV, TRIALS, PAIRS, HTML]).map(drop)
 }
 
 /// The folder, made if need be, in which these files may be written.
@@ -163,12 +164,16 @@ pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written
     if has_trials {
         contents.push((TRIALS, csv::trials(report)));
     }
+    let has_pairs = report.result.mesh.is_some();
+    if has_pairs {
+        contents.push((PAIRS, csv::pairs(report)));
+    }
     put(dir, contents, words)?;
-    if !has_trials {
-        // Trials of an earlier report are not of this one.
-        match fs::remove_file(dir.join(TRIALS)) {
+    for (name, _) in [(TRIALS, has_trials), (PAIRS, has_pairs)].iter().filter(|(_, has)| !has) {
+        // Those of an earlier report are not of this one.
+        match fs::remove_file(dir.join(name)) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::Replace { path: dir.join(TRIALS), source });
+                return Err(StoreError::Replace { path: dir.join(name), source });
             }
             _ => {}
         }
@@ -282,6 +287,7 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
         html::GENERATOR,
         "start_ns,end_ns,intended_frames,",
         "trial,part,stage,",
+        "from,to,outcome,",
         csv::FIGURES_HEADER,
         // As it was before names stood behind values.
         "figure,name,value,unit,",

@@ -285,6 +285,16 @@ pub struct Endpoint {
     /// stamp: session identifier (SSID, RFC 8972), 1 to 65535. Default: drawn.
     #[setting(value = "N", heading = "Traffic")]
     pub ssid: Option<u32>,
+    /// Test each ordered pair of several hosts: each agent is a client of every other host. The host is a list then, and behind each
+    /// address stands the agent where its server is started: 10.0.0.1@lab1,10.0.0.2@lab2.
+    #[setting(
+        heading = "Agents",
+        brief = "Test each ordered pair of several hosts: 10.0.0.1@lab1,10.0.0.2@lab2"
+    )]
+    pub mesh: bool,
+    /// With `.mesh`, do all tests at the same time, so that the network is loaded. Default: rounds, in which no host is in two tests at once.
+    #[setting(needs("mesh"), heading = "Agents", brief = "With `.mesh`, do all tests at the same time")]
+    pub all_at_once: bool,
     #[part]
     socket_buffers: socket_buffers!(),
     /// TCP_NODELAY at both ends; transactions have it anyway.
@@ -379,7 +389,8 @@ impl Kind for Endpoint {
     }
 
     fn asks(&self) -> Consent {
-        let addresses = (!self.host.is_empty()).then(|| self.host.clone()).into_iter().collect();
+        let hosts: Vec<&str> = if self.mesh { self.host.split(',').collect() } else { vec![&self.host] };
+        let addresses = hosts.into_iter().filter(|host| !host.is_empty()).map(str::to_owned).collect();
         Consent { addresses, read: self.token_file.iter().cloned().collect(), ..Consent::default() }
     }
 
@@ -452,7 +463,39 @@ impl Kind for EndpointServer {
     }
 }
 
+/// What a test of many pairs cannot be.
+fn mesh(job: &Endpoint) -> Result<(), Contradiction> {
+    use EndpointTest as Test;
+    let of_each = matches!(
+        job.test,
+        Test::TcpStream
+            | Test::UdpStream
+            | Test::TcpRr
+            | Test::UdpRr
+            | Test::TcpCrr
+            | Test::TcpCc
+            | Test::Stamp
+    );
+    let own = "each client of a mesh has its own; leave it out";
+    hold(
+        "",
+        &[
+            ("all_at_once", job.all_at_once && !job.mesh, "it goes with `.mesh` only"),
+            (
+                "mesh",
+                job.mesh && !of_each,
+                "it is of tcp-stream, udp-stream, tcp-rr, udp-rr, tcp-crr, tcp-cc and stamp: each pair is tested in both directions",
+            ),
+            ("host", job.mesh && job.host.contains("unix:"), "the hosts of a mesh have addresses"),
+            ("confidence", job.mesh && job.confidence.is_some(), "a mesh tests each pair once; leave it out"),
+            ("from", job.mesh && job.from.is_some(), own),
+            ("device", job.mesh && job.device.is_some(), own),
+        ],
+    )
+}
+
 fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
+    mesh(job)?;
     if job.test == EndpointTest::Stamp {
         return crate::stamp::check(job);
     }

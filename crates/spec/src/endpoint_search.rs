@@ -265,6 +265,7 @@ fn check(job: &EndpointSearch) -> Result<(), Contradiction> {
                 !of_buffers && !matches!(test, Test::TcpRr | Test::UdpRr),
                 "rates of transactions are offered by tcp-rr and udp-rr",
             ),
+            ("mesh", e.mesh, "a search is between two endpoints; leave it out"),
             ("bytes", e.bytes.is_some(), none),
             ("transactions", e.transactions.is_some(), none),
             ("rate", e.rate.is_some() && !of_buffers, varied),

@@ -103,6 +103,11 @@ fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
     if let Some((agents, asked)) = elsewhere(&output.elsewhere)? {
         return at_agents(job, (agents, asked), consent, output);
     }
+    if matches!(job, Job::Endpoint(test) if test.mesh) {
+        bail!(
+            "`.mesh`: its tests begin at agents: give --inventory FILE, or --agent NAME='COMMAND' for each"
+        );
+    }
     let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     if let Job::EndpointServer(server) = job
         && let Some(user) = leaves_root(server.user.as_deref())?
@@ -170,6 +175,7 @@ fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
 /// What says by itself how it goes needs no line.
 fn line(job: &Job) -> Line {
     match job {
+        Job::Endpoint(test) if test.mesh => Line::Not,
         Job::Live(_) | Job::Trial(_) | Job::Search(_) | Job::EndpointSearch(_) | Job::SessionsSearch(_) => {
             Line::Not
         }

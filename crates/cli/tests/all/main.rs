@@ -8,6 +8,7 @@ mod agent;
 mod agents;
 mod agents_endpoint;
 mod agents_jobs;
+mod agents_mesh;
 mod agents_send;
 mod agents_trials;
 mod bridge;

@@ -39,6 +39,10 @@ pub use crate::data::sections::flows::Flows;
 pub use crate::data::sections::intervals::Interval;
 pub use crate::data::sections::latency::{DelayVariation, HardwareStamps, LatencyClock};
 pub use crate::data::sections::links::{LinkChange, LinkEvent};
+pub use crate::data::sections::mesh::{
+    Mesh, MeshAsymmetry, MeshFigure, MeshHost, MeshOutcome, MeshPair, MeshSchedule, MeshServed, MeshSlowest,
+    MeshValue, MeshWorst,
+};
 pub use crate::data::sections::metering::{Collector, Metering};
 pub use crate::data::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::data::sections::ports::PortResult;
@@ -200,6 +204,9 @@ pub struct Achieved {
     /// What came of a session of STAMP (`netdyno endpoint stamp`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
+    /// What came of endpoint tests between all pairs of some hosts (`netdyno endpoint --mesh`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<Mesh>,
     /// What became of TCP connections that were made without the host's TCP (`netdyno sessions`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Sessions>,

@@ -53,6 +53,7 @@ fn of_a_section(report: &Report) -> Option<String> {
     let others = [
         result.endpoint.as_ref().map(|of| of.sentence()),
         result.stamp.as_ref().map(|of| of.sentence()),
+        result.mesh.as_ref().map(|of| of.sentence()),
         result.endpoint_search.as_ref().map(|of| of.sentence()),
         result.sessions.as_ref().map(|of| of.sentence()),
         result.sessions_search.as_ref().map(|of| of.sentence()),
@@ -217,7 +218,11 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             open.and_then(|search| going_on(report, search.kind.as_str(), page?))
         }
         // Who goes on says again to whom connections are opened, which the search itself says.
-        Verdict::Short { .. } if result.stamp.is_some() || result.sessions_search.is_some() => None,
+        Verdict::Short { .. }
+            if result.stamp.is_some() || result.mesh.is_some() || result.sessions_search.is_some() =>
+        {
+            None
+        }
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
             Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }

@@ -161,6 +161,37 @@ fn trial_row(t: &Trial) -> String {
     .join(",")
 }
 
+/// The header line of a table of a mesh's pairs.
+pub const PAIRS_HEADER: &str = "from,to,outcome,round,began_ns,bits_per_second,transactions_per_second,p50_ns,p99_ns,count,lost,\
+loss_ratio,retransmits,reason";
+
+/// One row a pair of a mesh; only the header where there is none.
+pub fn pairs(report: &Report) -> String {
+    let whole = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let real = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let mut out = format!("{PAIRS_HEADER}\n");
+    for pair in report.result.mesh.iter().flat_map(|mesh| &mesh.pairs) {
+        let cells = [
+            text(&pair.from),
+            text(&pair.to),
+            pair.outcome.name().to_owned(),
+            pair.round.to_string(),
+            whole(pair.began_ns),
+            real(pair.bits_per_second),
+            real(pair.transactions_per_second),
+            whole(pair.p50_ns),
+            whole(pair.p99_ns),
+            whole(pair.count),
+            whole(pair.lost),
+            real(pair.loss_ratio),
+            whole(pair.retransmits),
+            text(pair.reason.as_deref().unwrap_or_default()),
+        ];
+        out += &(cells.join(",") + "\n");
+    }
+    out
+}
+
 /// A cell of text: quoted where it must be, control characters made visible, and never a formula to a spreadsheet.
 fn text(text: &str) -> String {
     let text = crate::data::units::printable(text);

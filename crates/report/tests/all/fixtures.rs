@@ -172,6 +172,7 @@ pub fn lossy_replay() -> Report {
         cloned: None,
         endpoint: None,
         stamp: None,
+        mesh: None,
         sessions: None,
         sessions_served: None,
         sessions_search: None,

@@ -70,6 +70,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
         }
         member => anyhow::anyhow!("`.{member}`: {}", wrong.what),
     })?;
+    anyhow::ensure!(!args.mesh, "`.mesh`: its tests begin at agents, and none is named");
     if args.test == EndpointTest::Stamp {
         return stamp::run(args, session);
     }

@@ -20,6 +20,7 @@ pub mod flows;
 pub mod intervals;
 pub mod latency;
 pub mod links;
+pub mod mesh;
 pub mod metering;
 pub mod pacing;
 pub mod ports;
@@ -65,7 +66,7 @@ struct Part {
 }
 
 /// All parts with figures, in the order of figures.csv.
-static PARTS: [Part; 15] = [
+static PARTS: [Part; 16] = [
     Part { declared: sent::DECLARED, kinds: FRAMES, figures: sent::figures },
     Part { declared: received::DECLARED, kinds: FRAMES, figures: received::figures },
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
@@ -86,6 +87,7 @@ static PARTS: [Part; 15] = [
         ],
         figures: endpoint::figures,
     },
+    Part { declared: mesh::DECLARED, kinds: &["endpoint"], figures: mesh::figures },
     Part { declared: stamp::DECLARED, kinds: &["endpoint"], figures: stamp::figures },
     Part {
         declared: endpoint_search::DECLARED,

@@ -14,6 +14,7 @@ mod endpoint_search;
 pub(crate) mod escape;
 pub(crate) mod grid;
 mod marks;
+mod mesh;
 mod nines;
 mod parts;
 mod plot;
@@ -86,6 +87,8 @@ fn drawings(report: &Report) -> String {
         out += &endpoint::plots(report);
     } else if report.result.stamp.is_some() {
         out += &stamp::plots(report);
+    } else if report.result.mesh.is_some() {
+        out += &mesh::plots(report);
     } else if report.result.endpoint_search.is_some() {
         out += &endpoint_search::plots(report);
     } else if report.result.sessions_search.is_some() {
@@ -246,6 +249,7 @@ fn tiles(report: &Report) -> String {
     }
     tiles.extend(endpoint::tiles(report));
     tiles.extend(stamp::tiles(report));
+    tiles.extend(mesh::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
     tiles.extend(crate::render::sections::sessions_search::tiles(report));
     let mut tiles: Vec<(String, String, String)> =

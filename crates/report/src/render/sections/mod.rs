@@ -16,6 +16,7 @@ pub(crate) mod environment;
 mod flows;
 pub(crate) mod intervals;
 pub(crate) mod latency;
+pub(crate) mod mesh;
 mod metering;
 mod pacing;
 mod ports;
@@ -67,7 +68,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 25] = [
+pub(crate) const ALL: [&dyn Section; 26] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
@@ -86,6 +87,7 @@ pub(crate) const ALL: [&dyn Section; 25] = [
     &cloning::Copied,
     &endpoint::Tested,
     &stamp::OfStamp,
+    &mesh::OfMesh,
     &endpoint_search::Searched,
     &sessions::OfSessions,
     &sessions_search::Searched,
