@@ -248,6 +248,11 @@ fn in_a_vlan_every_frame_has_its_tag_and_tshark_finds_no_fault() {
         let report = net.run(line).with(1).json();
         adds_up(&report);
         assert_eq!([count(&report, "timed_out"), number(&report["result"]["rx"]["frames"])], [20, 0]);
+        assert!(
+            report["warnings"].to_string().contains("ethtool -K PEER txvlan off"),
+            "{}",
+            report["warnings"]
+        );
         assert_eq!(number(&interrupted(serving)["result"]["rx"]["frames"]), 0);
     }
 }

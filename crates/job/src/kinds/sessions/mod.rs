@@ -121,6 +121,7 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
         device_nat::compare(&mut report, [(counts.finished, Some(&counted))].into_iter());
     }
     outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
+    outcome::beside(&mut report, &plan, &place, &counts);
     outcome::compare(&mut report, &place, &counts, &mut leaving);
     Ok(report)
 }
