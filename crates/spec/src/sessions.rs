@@ -149,6 +149,8 @@ pub struct Pool {
     pub first: IpAddr,
     /// How many, one after the other.
     pub count: u32,
+    /// Bits of the prefix that they are of.
+    pub bits: u8,
 }
 
 /// No pool is larger than a /8.
@@ -180,7 +182,7 @@ impl Pool {
             return None;
         }
         let (first, count) = if size > 2 { (base + 1, size - 2) } else { (base, size) };
-        Some(Pool { first: Ipv4Addr::from(first).into(), count })
+        Some(Pool { first: Ipv4Addr::from(first).into(), count, bits })
     }
 
     /// Of a prefix up to /126 the first address is that of all its routers (RFC 4291, section 2.6.1) and left out.
@@ -197,7 +199,7 @@ impl Pool {
         }
         let (first, count) = if size > 2 { (base + 1, size - 1) } else { (base, size) };
         let count = count.min(MOST_OF_IPV6.into()) as u32;
-        Some(Pool { first: Ipv6Addr::from(first).into(), count })
+        Some(Pool { first: Ipv6Addr::from(first).into(), count, bits })
     }
 
     /// Is the address one of them?
@@ -212,12 +214,44 @@ impl Pool {
             _ => false,
         }
     }
+
+    /// Is the address of the prefix, whether it is one of them or not?
+    pub fn is_of_network(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                let differ = u32::from(first) ^ u32::from(address);
+                differ.leading_zeros() >= self.bits.into()
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                let differ = u128::from(first) ^ u128::from(address);
+                differ.leading_zeros() >= self.bits.into()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The control word of a VLAN tag (IEEE 802.1Q): priority, drop eligible, VLAN.
 fn control_word(vlan: Option<u16>, priority: Option<u8>, dei: Option<u8>) -> Option<u16> {
     let (priority, dei) = (priority.unwrap_or(0), dei.unwrap_or(0));
     Some(u16::from(priority) << 13 | u16::from(dei) << 12 | vlan?)
+}
+
+/// Its rules: where the member is, whether it breaks one, and which.
+fn of_tag(
+    vlan: Option<u16>,
+    priority: Option<u8>,
+    dei: Option<u8>,
+) -> [(&'static str, bool, &'static str); 5] {
+    let untagged = vlan.is_none();
+    let no_tag = "there is no tag to have it: give `.vlan`";
+    [
+        ("vlan", vlan.is_some_and(|vlan| vlan > 4094), "it is 0 to 4094"),
+        ("vlan_priority", priority.is_some() && untagged, no_tag),
+        ("vlan_priority", priority.is_some_and(|priority| priority > 7), "it is 0 to 7"),
+        ("vlan_dei", dei.is_some() && untagged, no_tag),
+        ("vlan_dei", dei.is_some_and(|dei| dei > 1), "it is 0 or 1"),
+    ]
 }
 
 impl SessionsServer {
@@ -258,7 +292,6 @@ impl Sessions {
     }
 }
 
-const NO_TAG: &str = "there is no tag to have it: give `.vlan`";
 /// Later ones no longer fit in a slot's time stamps.
 const MOST_TIME: Duration = Duration::from_secs(120);
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -276,6 +309,7 @@ impl Kind for Sessions {
         let to = self.to.address.to_canonical();
         let tagged = self.vlan.is_some();
         let of_others = self.rate.is_some() && self.connections_per_second().is_none_or(|rate| rate == 0);
+        check::hold("", &of_tag(self.vlan, self.vlan_priority, self.vlan_dei))?;
         let path = self.path.as_deref().unwrap_or("/");
         let odd =
             !path.starts_with('/') || path.len() > 1000 || !path.bytes().all(|byte| byte.is_ascii_graphic());
@@ -333,8 +367,6 @@ impl Kind for Sessions {
                     "the client closes connections that ask several times or are held: fin or rst",
                 ),
                 ("retransmit_after", outside(&self.retransmit_after), "it is from 1ms to 2m"),
-                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
-                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
             ],
         )
     }
@@ -363,16 +395,9 @@ impl Kind for SessionsServer {
     }
 
     fn check(&self) -> Result<(), Contradiction> {
-        let tagged = self.vlan.is_some();
-        let unsaid = tagged && self.listen.is_none();
-        check::hold(
-            "",
-            &[
-                ("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80"),
-                ("vlan_priority", self.vlan_priority.is_some() && !tagged, NO_TAG),
-                ("vlan_dei", self.vlan_dei.is_some() && !tagged, NO_TAG),
-            ],
-        )
+        check::hold("", &of_tag(self.vlan, self.vlan_priority, self.vlan_dei))?;
+        let unsaid = self.vlan.is_some() && self.listen.is_none();
+        check::hold("", &[("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80")])
     }
 
     fn yes_disrupt(&self) -> &[String] {
@@ -417,6 +442,19 @@ mod tests {
         let has = |text: &str| pool.has(text.parse().expect("an address"));
         assert!(has("2001:db8:1::1") && has("2001:db8:1::ffff"));
         assert!(!has("2001:db8:1::") && !has("2001:db8:1::1:0") && !has("2001:db8:2::1") && !has("0.0.0.1"));
+        // Others of the network may have what it has not.
+        let beside = |text: &str| pool.is_of_network(text.parse().expect("an address"));
+        assert!(beside("2001:db8:1::") && beside("2001:db8:1:0:ffff::1") && !beside("2001:db8:1:1::1"));
+        let pool = Pool::read("2001:db8::7").expect("a pool");
+        assert!(
+            pool.is_of_network(pool.first) && !pool.is_of_network([0x2001, 0xdb8, 0, 0, 0, 0, 0, 6].into())
+        );
+        let pool = Pool::read("10.1.0.0/24").expect("a pool");
+        assert!(pool.is_of_network([10, 1, 0, 0].into()) && pool.is_of_network([10, 1, 0, 255].into()));
+        assert!(
+            !pool.is_of_network([10, 1, 1, 1].into())
+                && !pool.is_of_network("::1".parse().expect("an address"))
+        );
     }
 
     #[test]

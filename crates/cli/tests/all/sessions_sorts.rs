@@ -123,6 +123,11 @@ fn clients_and_server_of_ipv6_addresses_that_nobody_has_are_found_by_neighbour_d
     assert_eq!(known.lines().filter(of_pool).count(), 127, "{known}");
     let served = interrupted(server);
     assert!(number(&served["result"]["sessions_served"]["neighbour_advertisements"]) >= 1);
+    // The host's own network, whose other hosts may have these addresses, though it has none of them itself.
+    net.run("ip -6 addr add 2001:db8:5::aaaa:bbbb:cccc/64 dev tx0 nodad").ok();
+    net.run("ip -6 addr del 2001:db8:5::1/64 dev tx0").ok();
+    net.run("netdyno sessions --on tx0 --to [2001:db8:6::7]:8080 --clients 2001:db8:5::/64 --count 1")
+        .refused(&["--clients", "neighbour discovery", "--yes-disrupt"]);
     // Another host of the link has that address.
     net.run_there("netdyno sessions serve --on rx0 --listen [2001:db8:6::ff]:80")
         .refused(&["--listen", "another host"]);
@@ -243,6 +248,11 @@ fn in_a_vlan_every_frame_has_its_tag_and_tshark_finds_no_fault() {
         let report = net.run(line).with(1).json();
         adds_up(&report);
         assert_eq!([count(&report, "timed_out"), number(&report["result"]["rx"]["frames"])], [20, 0]);
+        assert!(
+            report["warnings"].to_string().contains("ethtool -K PEER txvlan off"),
+            "{}",
+            report["warnings"]
+        );
         assert_eq!(number(&interrupted(serving)["result"]["rx"]["frames"]), 0);
     }
 }

@@ -121,6 +121,7 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
         device_nat::compare(&mut report, [(counts.finished, Some(&counted))].into_iter());
     }
     outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
+    outcome::beside(&mut report, &plan, &place, &counts);
     outcome::compare(&mut report, &place, &counts, &mut leaving);
     Ok(report)
 }
@@ -180,30 +181,7 @@ impl Plan {
             }
             Ok(_) | Err(_) => None,
         };
-        let pool = match (args.pool(), host) {
-            (Some(pool), _) => pool,
-            (None, Some(host)) => Pool { first: host, count: 1 },
-            (None, None) => bail!(
-                "{} has no address to reach {to} from: give addresses with `.clients`, or set one with `ip addr add`",
-                place.spec
-            ),
-        };
-        let on_the_link = own.iter().any(|own| pool.has(*own));
-        if pool.count > 1 && on_the_link && !args.yes_disrupt.contains(&place.spec) {
-            bail!(
-                "`.clients` are of a network that this host is in: {} would be answered for its other hosts, and what is theirs would come here; \
-                 give a prefix that is nobody's, such as {}, or say `.yes_disrupt` {}",
-                if to.is_ipv4() { "ARP" } else { "neighbour discovery" },
-                if to.is_ipv4() { "198.18.0.0/24" } else { "2001:db8:1::/64" },
-                place.spec
-            );
-        }
-        if args.clients.is_some() && !args.public_target && !is_private(pool.first) {
-            bail!(
-                "`.clients` {} and on are public addresses: the server's answers would go to others",
-                pool.first
-            );
-        }
+        let pool = pool(args, place, (to, host), &own)?;
         let ports = ports(place, &pool, &own)?;
         let in_flight = args.in_flight.or(args.rate.is_none().then_some(IN_FLIGHT));
         let tuples = u64::from(pool.count) * ports.len() as u64;
@@ -291,6 +269,40 @@ impl Plan {
 
 /// More requests of a connection would have sequence numbers that come again.
 const MOST_ASKED: u64 = 1_000_000_000;
+
+/// The clients' addresses, if those who answer them reach nobody else by them.
+fn pool(
+    args: &Sessions,
+    place: &Place,
+    (to, host): (IpAddr, Option<IpAddr>),
+    own: &[IpAddr],
+) -> Result<Pool> {
+    let pool = match (args.pool(), host) {
+        (Some(pool), _) => pool,
+        (None, Some(host)) => Pool { first: host, count: 1, bits: if host.is_ipv4() { 32 } else { 128 } },
+        (None, None) => bail!(
+            "{} has no address to reach {to} from: give addresses with `.clients`, or set one with `ip addr add`",
+            place.spec
+        ),
+    };
+    let on_the_link = own.iter().any(|own| pool.is_of_network(*own));
+    if pool.count > 1 && on_the_link && !args.yes_disrupt.contains(&place.spec) {
+        bail!(
+            "`.clients` are of a network that this host is in: {} would be answered for its other hosts, and what is theirs would come here; \
+             give a prefix that is nobody's, such as {}, or say `.yes_disrupt` {}",
+            if to.is_ipv4() { "ARP" } else { "neighbour discovery" },
+            if to.is_ipv4() { "198.18.0.0/24" } else { "2001:db8:1::/64" },
+            place.spec
+        );
+    }
+    if args.clients.is_some() && !args.public_target && !is_private(pool.first) {
+        bail!(
+            "`.clients` {} and on are public addresses: the server's answers would go to others",
+            pool.first
+        );
+    }
+    Ok(pool)
+}
 
 /// The ports of clients. Those of an address that the host has itself are none that the host takes for connections of its own, which
 /// would else be taken for ours and reset.

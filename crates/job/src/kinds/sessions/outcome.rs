@@ -176,6 +176,17 @@ pub(super) fn judge(
     }
 }
 
+/// Tags that stand beside frames, as Linux hands them on over a veth, are not seen by XDP: whoever answers with such ones is not heard.
+pub(super) fn beside(report: &mut Report, plan: &Plan, place: &Place, counts: &Counts) {
+    if plan.options.tag.is_some() && place.is_veth() && counts.opened > 0 && counts.rx_frames == 0 {
+        let said = "nothing came back in the VLAN: if the other end of the veth hands tags on beside frames, as bridges and VLAN devices do, \
+                    they are not seen here";
+        report
+            .warnings
+            .add(Code::SessionsFailed, (said, "try `ethtool -K PEER txvlan off` where the frames come from"));
+    }
+}
+
 /// How many connections failed, and how.
 fn failures(counts: &Counts) -> String {
     let kinds = [
