@@ -336,7 +336,7 @@ mod tests {
         let long = ["alpha.example.net", "beta.example.net", "gamma.example.net", "delta.example.net"];
         let text = shown(mesh(&long, rows), 70);
         assert!(
-            text.contains("4 delta.example.net  400  410  420")
+            text.contains("4 delta.example.net   400   410   420")
                 && text.lines().all(|line| line.chars().count() <= 70),
             "{text}"
         );
