@@ -81,6 +81,14 @@ __all__ = [
     "LinkEvent",
     "Loss",
     "LossAt",
+    "Mesh",
+    "MeshAsymmetry",
+    "MeshHost",
+    "MeshPair",
+    "MeshServed",
+    "MeshSlowest",
+    "MeshValue",
+    "MeshWorst",
     "Metering",
     "NatCounts",
     "NotTaken",
@@ -178,6 +186,8 @@ class Achieved(Record):
     """Times without a link while the run lasted, in order."""
     loss: Loss | None
     """What was sent and did not arrive."""
+    mesh: Mesh | None
+    """What came of endpoint tests between all pairs of some hosts (`netdyno endpoint --mesh`)."""
     metering: Metering | None
     """What a flow probe counted, and what became of its records (`netdyno probe`)."""
     pacing: Pacing | None
@@ -236,6 +246,7 @@ class Achieved(Record):
         "latency_ns": ("Distribution", None),
         "link_events": ("*LinkEvent", ()),
         "loss": ("Loss", None),
+        "mesh": ("Mesh", None),
         "metering": ("Metering", None),
         "pacing": ("Pacing", None),
         "passages": ("*Passage", ()),
@@ -1529,6 +1540,9 @@ class Dropped(Record):
     """The meter had counted them before: they arrived, and are no part of the loss."""
     namespace: int | None
     """The number of its network namespace, where that is not the one of the command."""
+    namespace_unknown: bool
+    """Nothing says in which network namespace they were: they lay in a socket that was closed, or belonged to no interface any
+    more."""
     outside_frames: int | None
     """Those dropped before the first interval or after the last one: with them `by_interval` comes to `frames`."""
     port: int | None
@@ -1563,6 +1577,7 @@ class Dropped(Record):
         "last_ns": ("", None),
         "measured": ("", False),
         "namespace": ("", None),
+        "namespace_unknown": ("", False),
         "outside_frames": ("", None),
         "port": ("", None),
         "protocol": ("", None),
@@ -2837,6 +2852,240 @@ class LossAt(Record):
         "loss_ratio": ("", None),
         "shortfall_ratio": ("", 0.0),
         "tester_ratio": ("", None),
+    }
+
+
+class Mesh(Record):
+    """What came of endpoint tests between all ordered pairs of some hosts. A pair that has no value is counted by why it has
+    none, and is in no median."""
+
+    asymmetry: MeshAsymmetry | None
+    """The pair of hosts whose two directions differ most; left out where no two hosts have both."""
+    at_once: int
+    """The most tests that were to be done at the same time."""
+    began_within_ns: int | None
+    """Of tests all at once: the most by which one began after another, by the clock of the host where the mesh was asked for."""
+    compared_by: str
+    """By what pairs are compared."""
+    done: int
+    """Pairs whose test was done as it was asked for."""
+    elapsed_ns: int
+    """From the first test's start to the last one's end."""
+    failed: int
+    """Pairs whose test came to no result."""
+    hosts: Rows[MeshHost]
+    """The hosts, in the order of the matrix's rows and columns."""
+    median: MeshValue | None
+    """Median of the pairs that have a value."""
+    not_begun: int
+    """Pairs whose test was not begun when the mesh ended."""
+    pairs: Rows[MeshPair]
+    """Each pair, in the order of the matrix: row by row. Of a pair's test no more is kept than stands here."""
+    rounds: int
+    """Rounds of tests, one after the other."""
+    schedule: str
+    """Which tests were done at the same time."""
+    short: int
+    """Pairs whose test fell short of what was asked."""
+    slowest_host: MeshSlowest | None
+    """The host whose pairs have the worst median, of those that have a value for half of their pairs at least; left out with
+    fewer than three hosts, and where its median is not worse by a tenth at least than that of the pairs without it."""
+    test: str
+    """The test of each pair: `tcp-stream`, `udp-rr`, `stamp`, ..."""
+    tests: int
+    """Pairs to be tested: each agent with each other host."""
+    worst: MeshWorst | None
+    """The pair with the worst value; left out with fewer than two values."""
+
+    _MEMBERS = {
+        "asymmetry": ("MeshAsymmetry", None),
+        "at_once": ("", None),
+        "began_within_ns": ("", None),
+        "compared_by": ("", None),
+        "done": ("", None),
+        "elapsed_ns": ("", None),
+        "failed": ("", None),
+        "hosts": ("*MeshHost", None),
+        "median": ("MeshValue", None),
+        "not_begun": ("", None),
+        "pairs": ("*MeshPair", None),
+        "rounds": ("", None),
+        "schedule": ("", None),
+        "short": ("", None),
+        "slowest_host": ("MeshSlowest", None),
+        "test": ("", None),
+        "tests": ("", None),
+        "worst": ("MeshWorst", None),
+    }
+
+
+class MeshAsymmetry(Record):
+    """Two hosts whose directions differ."""
+
+    back: MeshValue
+    """The value of the other direction."""
+    from_: str
+    """The client of the worse direction."""
+    ratio: float
+    """The difference over the greater of both (0 to 1)."""
+    to: str
+    """Its server."""
+    value: MeshValue
+    """The value of the worse direction."""
+
+    _MEMBERS = {
+        "back": ("MeshValue", None),
+        "from_": ("", None),
+        "ratio": ("", None),
+        "to": ("", None),
+        "value": ("MeshValue", None),
+    }
+
+
+class MeshHost(Record):
+    """A host of a mesh: a row and a column."""
+
+    address: str
+    """The address that its clients connect to."""
+    agent: bool
+    """Whether it has an agent: then it is a client, too. A host without one is a column only."""
+    as_client: MeshValue | None
+    """Median of its row: of the pairs in which it is the client."""
+    as_server: MeshValue | None
+    """Median of its column: of the pairs in which it is the server."""
+    error: str | None
+    """Why its agent could not be used, or when it was lost."""
+    host: str | None
+    """Name of the agent's host."""
+    name: str
+    """What it is called: its agent's name, or the address of a host without an agent."""
+    served: MeshServed | None
+    """What its own server counted; left out where it has none, or was lost."""
+
+    _MEMBERS = {
+        "address": ("", None),
+        "agent": ("", None),
+        "as_client": ("MeshValue", None),
+        "as_server": ("MeshValue", None),
+        "error": ("", None),
+        "host": ("", None),
+        "name": ("", None),
+        "served": ("MeshServed", None),
+    }
+
+
+class MeshPair(Record):
+    """One ordered pair: a cell of the matrix."""
+
+    began_ns: int | None
+    """When its test began, from the start of the first; left out where it did not."""
+    bits_per_second: float | None
+    """Throughput of the client's stream, by what the receiver got."""
+    count: int | None
+    """Transactions that were answered, datagrams or STAMP packets that were sent."""
+    from_: str
+    """The client: the row."""
+    loss_ratio: float | None
+    """Lost ones over those sent (0 to 1)."""
+    lost: int | None
+    """Datagrams, requests over UDP, or STAMP packets that were lost."""
+    outcome: str
+    """What became of its test."""
+    p50_ns: int | None
+    """Median latency of its transactions; of stamp, median round trip."""
+    p99_ns: int | None
+    """The 99th percentile of the same."""
+    reason: str | None
+    """Why it is not `done`."""
+    retransmits: int | None
+    """Segments that the client sent again."""
+    round: int
+    """In which round it was to be tested, from 1."""
+    to: str
+    """The server: the column."""
+    transactions_per_second: float | None
+    """Transactions per second."""
+
+    _MEMBERS = {
+        "began_ns": ("", None),
+        "bits_per_second": ("", None),
+        "count": ("", None),
+        "from_": ("", None),
+        "loss_ratio": ("", None),
+        "lost": ("", None),
+        "outcome": ("", None),
+        "p50_ns": ("", None),
+        "p99_ns": ("", None),
+        "reason": ("", None),
+        "retransmits": ("", None),
+        "round": ("", None),
+        "to": ("", None),
+        "transactions_per_second": ("", None),
+    }
+
+
+class MeshServed(Record):
+    """What the server at an agent counted of all clients."""
+
+    answered: int | None
+    """STAMP packets that the reflector answered."""
+    broken_tests: int | None
+    """Tests of those that broke off."""
+    tests: int | None
+    """Tests that were over; left out of a STAMP reflector, which knows none."""
+
+    _MEMBERS = {
+        "answered": ("", None),
+        "broken_tests": ("", None),
+        "tests": ("", None),
+    }
+
+
+class MeshSlowest(Record):
+    """The host whose pairs have the worst median."""
+
+    host: str
+    """What it is called."""
+    median: MeshValue
+    """Median of its pairs: its row and its column together."""
+    others: MeshValue
+    """Median of all pairs without it."""
+
+    _MEMBERS = {
+        "host": ("", None),
+        "median": ("MeshValue", None),
+        "others": ("MeshValue", None),
+    }
+
+
+class MeshValue(Record):
+    """A value by which pairs are compared: in one of two units."""
+
+    bits_per_second: float | None
+    """Throughput, in bits per second."""
+    time_ns: int | None
+    """Latency or round trip, in nanoseconds."""
+
+    _MEMBERS = {
+        "bits_per_second": ("", None),
+        "time_ns": ("", None),
+    }
+
+
+class MeshWorst(Record):
+    """The pair with the worst value."""
+
+    from_: str
+    """The client."""
+    to: str
+    """The server."""
+    value: MeshValue
+    """The value."""
+
+    _MEMBERS = {
+        "from_": ("", None),
+        "to": ("", None),
+        "value": ("MeshValue", None),
     }
 
 
@@ -5075,6 +5324,14 @@ _CLASSES: dict[str, type[Record]] = {
     "LinkEvent": LinkEvent,
     "Loss": Loss,
     "LossAt": LossAt,
+    "Mesh": Mesh,
+    "MeshAsymmetry": MeshAsymmetry,
+    "MeshHost": MeshHost,
+    "MeshPair": MeshPair,
+    "MeshServed": MeshServed,
+    "MeshSlowest": MeshSlowest,
+    "MeshValue": MeshValue,
+    "MeshWorst": MeshWorst,
     "Metering": Metering,
     "NatCounts": NatCounts,
     "NotTaken": NotTaken,

@@ -255,8 +255,7 @@ impl<'a> Station<'a> {
         };
         let [interface] = &found[..] else {
             let why = match found.len() {
-                0 => "it grants no interface for a reflector of STAMP: start it with `--allow-interface`"
-                    .to_owned(),
+                0 => "it grants no interface, and a reflector of STAMP stands on one".to_owned(),
                 n => format!(
                     "{n} interfaces might have its reflector of STAMP: name one in the inventory (`interfaces`)"
                 ),

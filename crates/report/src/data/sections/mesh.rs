@@ -49,7 +49,7 @@ pub struct Mesh {
     /// The pair of hosts whose two directions differ most; left out where no two hosts have both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asymmetry: Option<MeshAsymmetry>,
-    /// Of tests all at once: the most by which one began after another, by when this host was told so.
+    /// Of tests all at once: the most by which one began after another, by the clock of the host where the mesh was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_within_ns: Option<u64>,
     /// From the first test's start to the last one's end.

@@ -169,7 +169,7 @@ impl Mesh {
             if numbered { format!("{number} {}", host.name) } else { host.name.clone() }
         };
         let hosts = || (1..).zip(&self.hosts);
-        let header = format!("{}, {}", self.compared_by.name(), short.name());
+        let header = short.name().to_owned();
         let header: Vec<String> = std::iter::once(header).chain(hosts().map(column)).collect();
         let mut table = Table::with_columns(header.iter().map(String::as_str));
         for from in hosts().filter(|(_, host)| host.agent) {
@@ -183,7 +183,8 @@ impl Mesh {
     }
 
     fn legend(&self) -> String {
-        let mut said = vec!["row: client, column: server".to_owned()];
+        let by = self.compared_by.name();
+        let mut said = vec![format!("{by} of each row's host as client with each column's as server")];
         let has = |is: fn(&MeshPair) -> bool| self.pairs.iter().any(is);
         let is_starred = |pair: &MeshPair| {
             pair.outcome == MeshOutcome::Short && (pair.p50_ns.is_some() || pair.bits_per_second.is_some())
@@ -335,7 +336,7 @@ mod tests {
         let long = ["alpha.example.net", "beta.example.net", "gamma.example.net", "delta.example.net"];
         let text = shown(mesh(&long, rows), 70);
         assert!(
-            text.contains("4 delta.example.net  400  410  420")
+            text.contains("4 delta.example.net   400   410   420")
                 && text.lines().all(|line| line.chars().count() <= 70),
             "{text}"
         );
