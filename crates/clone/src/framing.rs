@@ -182,6 +182,14 @@ impl Framer {
         self.state.is_none()
     }
 
+    /// What came of a head that is not whole.
+    pub fn head(&self) -> Option<&[u8]> {
+        match self.state.as_deref() {
+            Some(State::Head(held)) => Some(held),
+            _ => None,
+        }
+    }
+
     /// Does the message end with the connection?
     pub fn ends_with_connection(&self) -> bool {
         matches!(self.state.as_deref(), Some(State::UntilClose))

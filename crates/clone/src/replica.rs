@@ -666,15 +666,19 @@ impl Replica {
                     comparison.take(&mut exchange.target, part);
                 }
             };
+            let begins = self.framer.is_idle();
             let took = self.framer.take(self.protocol, rest, (true, bodyless), &mut tell);
             let took = match took {
                 Ok(took) if asked => took,
-                // More than was asked for: no client takes that for a part of the answer before.
-                Ok(_) => return self.breaks(number.checked_sub(1), 0, now_ns, comparison),
                 Err(Lost::Malformed) if asked => {
-                    return self.breaks(Some(number), rest.len() as u64, now_ns, comparison);
+                    let line = self.framer.head().or(begins.then_some(rest)).map(Line::of);
+                    return self.breaks(Some(number), (rest.len() as u64, line), now_ns, comparison);
                 }
-                Err(_) => return self.unframed(comparison),
+                // More than was asked for: no client takes that for a part of the answer before.
+                Ok(_) | Err(Lost::Malformed) => {
+                    return self.breaks(number.checked_sub(1), (0, None), now_ns, comparison);
+                }
+                Err(Lost::Elsewhere) => return self.unframed(comparison),
             };
             rest = rest.get(took.bytes..).unwrap_or_default();
             let interim = took.head.is_some_and(|head| head.interim);
@@ -695,11 +699,17 @@ impl Replica {
 
     /// The target's answer to this request breaks the rules that say where it ends. It is compared when the server's is whole, unless that breaks
     /// them, too; then nothing of the session is followed any more.
-    fn breaks(&mut self, number: Option<u32>, bytes: u64, now_ns: u64, comparison: &mut Comparison) {
+    fn breaks(
+        &mut self,
+        number: Option<u32>,
+        (bytes, line): (u64, Option<Line>),
+        now_ns: u64,
+        comparison: &mut Comparison,
+    ) {
         let compares = self.compares;
         let exchange = number.and_then(|number| self.exchange(number)).filter(|_| compares);
         let Some(exchange) = exchange else { return self.unframed(comparison) };
-        exchange.target.came(bytes, None, true, now_ns);
+        exchange.target.came(bytes, line, true, now_ns);
         exchange.target.malformed = true;
         self.broken = true;
         self.answers = u32::MAX;
@@ -1293,7 +1303,11 @@ mod tests {
         replica.say((GET, GET.len()), &mut None, (0, 0, 1), (1, 1));
         replica.received(ANSWER, 2, &mut comparison);
         replica.received(ANSWER, 3, &mut comparison);
-        assert_eq!(comparison.unframed_sessions, 1);
+        // No pace waits for its answers.
         assert!(replica.is_due(Pace::Causal, 9));
+        assert_eq!((comparison.malformed, comparison.unframed_sessions), (0, 0));
+        // The server's answer is none like that.
+        answers(&mut replica, 0, 4, &mut comparison);
+        assert_eq!((comparison.malformed, comparison.unframed_sessions), (1, 1));
     }
 }

@@ -300,6 +300,11 @@ enum Place {
     OtherTime(u8),
     OtherUptime(u8),
     OtherFlags,
+    /// When a packet or an event was observed.
+    Observed,
+    /// The beginning of a packet (PSAMP), and how much of the field that is.
+    Section,
+    SectionLength,
     /// The addresses say it (`ipVersion`).
     Implied,
     Elsewhere,
@@ -1008,7 +1013,7 @@ impl Template {
             });
         let fits = |field: &Field| match field.to {
             Place::Address(_) | Place::NextHop if matches!(field.length, 4 | 16) => true,
-            Place::Mac(_) | Place::Elsewhere => true,
+            Place::Mac(_) | Place::Section | Place::Elsewhere => true,
             _ => (1..=8).contains(&field.length),
         };
         let is_fixed = !varies && least + 8 <= usize::from(u16::MAX) && fields.iter().all(fits);
@@ -1196,6 +1201,7 @@ impl Field {
             }
             // Templates with these are read with care ([`elements`]).
             Place::Rate | Place::Sampler | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Left(_) => {}
+            Place::Observed | Place::Section | Place::SectionLength => {}
             Place::Duration | Place::Init | Place::Implied => {}
             Place::Elsewhere => {
                 if let Some(others) = others {
