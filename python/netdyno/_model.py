@@ -605,7 +605,10 @@ class ClonedAnswers(Record):
     in_part: int | None
     """Answers of those compared whose body at the server was captured in part: what was captured is compared, and its size."""
     lines_differ: int
-    """They begin differently: the first of these five that holds is counted."""
+    """They begin differently: the first of these six that holds is counted."""
+    malformed: int
+    """Answers of the target that break the rules by which a client finds their ends (chunk sizes that do not fit, lengths that
+    contradict each other, more than was asked for), where the server's do not."""
     online_first_byte_ns: Distribution | None
     """Time from the last byte of a request to the first byte of the answer, at the server."""
     online_last_byte_ns: Distribution | None
@@ -647,6 +650,7 @@ class ClonedAnswers(Record):
         "fields_differ": ("", 0),
         "in_part": ("", None),
         "lines_differ": ("", None),
+        "malformed": ("", 0),
         "online_first_byte_ns": ("Distribution", None),
         "online_last_byte_ns": ("Distribution", None),
         "online_unanswered": ("", None),
@@ -747,7 +751,7 @@ class ClonedDifference(Record):
     first: ClonedPlace | None
     """Where the bodies of the first such pair of answers begin to differ, if that is within what is kept of them."""
     kind: str
-    """`first_line`, `size` (of bodies), `body`, `cut_short` or `field` (of heads)."""
+    """`first_line`, `malformed`, `size` (of bodies), `body`, `cut_short` or `field` (of heads, trailers among them)."""
     noise: int | None
     """How often the second target's answers differ from the server's in the same respect (first lines, sizes, bodies, or the
     same field) where the server's began like this."""
@@ -1529,6 +1533,9 @@ class Dropped(Record):
     """The meter had counted them before: they arrived, and are no part of the loss."""
     namespace: int | None
     """The number of its network namespace, where that is not the one of the command."""
+    namespace_unknown: bool
+    """Nothing says in which network namespace they were: they lay in a socket that was closed, or belonged to no interface any
+    more."""
     outside_frames: int | None
     """Those dropped before the first interval or after the last one: with them `by_interval` comes to `frames`."""
     port: int | None
@@ -1563,6 +1570,7 @@ class Dropped(Record):
         "last_ns": ("", None),
         "measured": ("", False),
         "namespace": ("", None),
+        "namespace_unknown": ("", False),
         "outside_frames": ("", None),
         "port": ("", None),
         "protocol": ("", None),
@@ -3692,6 +3700,9 @@ class Sessions(Record):
     """Connections that were opened more than a millisecond after they were due."""
     malformed: int
     """Segments whose lengths contradict themselves."""
+    misframed_answers: int
+    """Answers whose Content-Length is no number or contradicts another one (RFC 9112, section 6.3): where they end is not
+    known, and those that the close ended are among `answers`."""
     nat: NatCounts | None
     """What the lab's NAT counted meanwhile."""
     not_http: int
@@ -3706,6 +3717,8 @@ class Sessions(Record):
     """Time in which connections were opened; by a rate no less than it has for as many."""
     out_of_order: int
     """Segments of the server that came before their turn."""
+    overlong_answers: int
+    """Answers with more bytes behind them than their heads announce. The further bytes are no answer."""
     refused: int
     """Connections that were ended by a RST from here, because the server takes no segment as long as the request (its MSS)."""
     requests: int
@@ -3779,6 +3792,7 @@ class Sessions(Record):
         "interim_answers": ("", 0),
         "late": ("", None),
         "malformed": ("", None),
+        "misframed_answers": ("", 0),
         "nat": ("NatCounts", None),
         "not_http": ("", 0),
         "open": ("", 0),
@@ -3786,6 +3800,7 @@ class Sessions(Record):
         "opened_per_second": ("", None),
         "opening_ns": ("", None),
         "out_of_order": ("", None),
+        "overlong_answers": ("", 0),
         "refused": ("", 0),
         "requests": ("", 0),
         "reset": ("", None),
