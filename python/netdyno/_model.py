@@ -616,7 +616,10 @@ class ClonedAnswers(Record):
     in_part: int | None
     """Answers of those compared whose body at the server was captured in part: what was captured is compared, and its size."""
     lines_differ: int
-    """They begin differently: the first of these five that holds is counted."""
+    """They begin differently: the first of these six that holds is counted."""
+    malformed: int
+    """Answers of the target that break the rules by which a client finds their ends (chunk sizes that do not fit, lengths that
+    contradict each other, more than was asked for), where the server's do not."""
     online_first_byte_ns: Distribution | None
     """Time from the last byte of a request to the first byte of the answer, at the server."""
     online_last_byte_ns: Distribution | None
@@ -658,6 +661,7 @@ class ClonedAnswers(Record):
         "fields_differ": ("", 0),
         "in_part": ("", None),
         "lines_differ": ("", None),
+        "malformed": ("", 0),
         "online_first_byte_ns": ("Distribution", None),
         "online_last_byte_ns": ("Distribution", None),
         "online_unanswered": ("", None),
@@ -758,7 +762,7 @@ class ClonedDifference(Record):
     first: ClonedPlace | None
     """Where the bodies of the first such pair of answers begin to differ, if that is within what is kept of them."""
     kind: str
-    """`first_line`, `size` (of bodies), `body`, `cut_short` or `field` (of heads)."""
+    """`first_line`, `malformed`, `size` (of bodies), `body`, `cut_short` or `field` (of heads, trailers among them)."""
     noise: int | None
     """How often the second target's answers differ from the server's in the same respect (first lines, sizes, bodies, or the
     same field) where the server's began like this."""
@@ -3941,6 +3945,9 @@ class Sessions(Record):
     """Connections that were opened more than a millisecond after they were due."""
     malformed: int
     """Segments whose lengths contradict themselves."""
+    misframed_answers: int
+    """Answers whose Content-Length is no number or contradicts another one (RFC 9112, section 6.3): where they end is not
+    known, and those that the close ended are among `answers`."""
     nat: NatCounts | None
     """What the lab's NAT counted meanwhile."""
     not_http: int
@@ -3955,6 +3962,8 @@ class Sessions(Record):
     """Time in which connections were opened; by a rate no less than it has for as many."""
     out_of_order: int
     """Segments of the server that came before their turn."""
+    overlong_answers: int
+    """Answers with more bytes behind them than their heads announce. The further bytes are no answer."""
     refused: int
     """Connections that were ended by a RST from here, because the server takes no segment as long as the request (its MSS)."""
     requests: int
@@ -4028,6 +4037,7 @@ class Sessions(Record):
         "interim_answers": ("", 0),
         "late": ("", None),
         "malformed": ("", None),
+        "misframed_answers": ("", 0),
         "nat": ("NatCounts", None),
         "not_http": ("", 0),
         "open": ("", 0),
@@ -4035,6 +4045,7 @@ class Sessions(Record):
         "opened_per_second": ("", None),
         "opening_ns": ("", None),
         "out_of_order": ("", None),
+        "overlong_answers": ("", 0),
         "refused": ("", 0),
         "requests": ("", 0),
         "reset": ("", None),

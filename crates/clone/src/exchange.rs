@@ -20,6 +20,8 @@ pub struct Answer {
     pub line: Line,
     /// All of it is there.
     pub ended: bool,
+    /// It breaks the rules that say where it ends, or more came than was asked for.
+    pub malformed: bool,
     /// Its last byte, where messages are not told apart.
     pub last: u8,
     /// What it holds.
@@ -79,6 +81,8 @@ pub enum End {
 pub enum Difference {
     /// In what they begin with: the server's, the target's.
     Line(Line, Line),
+    /// The target's breaks the rules that say where it ends, of answers that begin like this.
+    Malformed(Line),
     /// In their bodies' sizes, of answers that begin alike: the server's, the target's.
     Size(Line, u64, u64),
     /// In their bodies alone, of answers that begin like this.
@@ -133,6 +137,8 @@ pub struct Comparison {
     pub same: u64,
     /// They begin differently.
     pub lines_differ: u64,
+    /// They begin alike, and where the target's ends is not known, because it breaks the rules of that.
+    pub malformed: u64,
     /// They begin alike, and their bodies' sizes differ.
     pub sizes_differ: u64,
     /// Their bodies alone.
@@ -196,6 +202,7 @@ impl Comparison {
     /// Answers of the target that differ from the server's, or are missing.
     pub fn different(&self) -> u64 {
         self.lines_differ
+            + self.malformed
             + self.sizes_differ
             + self.bodies_differ
             + self.cut_short
@@ -262,6 +269,7 @@ impl Comparison {
         };
         match difference {
             Difference::Line(..) => self.lines_differ += 1,
+            Difference::Malformed(_) => self.malformed += 1,
             Difference::Size(..) => self.sizes_differ += 1,
             Difference::Body(_) => self.bodies_differ += 1,
             Difference::CutShort(_) => self.cut_short += 1,
@@ -304,6 +312,7 @@ impl Comparison {
         self.compared += other.compared;
         self.same += other.same;
         self.lines_differ += other.lines_differ;
+        self.malformed += other.malformed;
         self.sizes_differ += other.sizes_differ;
         self.bodies_differ += other.bodies_differ;
         self.cut_short += other.cut_short;
@@ -355,6 +364,9 @@ fn differs(
         return Some((Difference::Line(online.line, target.line), None));
     }
     let line = online.line;
+    if target.malformed {
+        return Some((Difference::Malformed(line), None));
+    }
     if a.size() != b.size() {
         let first = (a.is_whole() && b.is_whole()).then(|| a.first_byte(b));
         return Some((Difference::Size(line, a.size(), b.size()), first));

@@ -112,7 +112,12 @@ impl Protocol {
 
 /// Where the next message begins is not known any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost;
+pub enum Lost {
+    /// Something else is spoken from here on, or more than is followed, or not all was captured.
+    Elsewhere,
+    /// The message breaks the rules that say where it ends (RFC 9112, sections 6 and 7): no client knows what belongs to it.
+    Malformed,
+}
 
 /// What was taken of some bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -177,6 +182,14 @@ impl Framer {
         self.state.is_none()
     }
 
+    /// What came of a head that is not whole.
+    pub fn head(&self) -> Option<&[u8]> {
+        match self.state.as_deref() {
+            Some(State::Head(held)) => Some(held),
+            _ => None,
+        }
+    }
+
     /// Does the message end with the connection?
     pub fn ends_with_connection(&self) -> bool {
         matches!(self.state.as_deref(), Some(State::UntilClose))
@@ -201,31 +214,32 @@ impl Framer {
                 tell(Part::Body(bytes.get(..took.bytes).unwrap_or_default()));
                 Ok(took)
             }
-            Protocol::Unknown | Protocol::Turns => Err(Lost),
+            Protocol::Unknown | Protocol::Turns => Err(Lost::Elsewhere),
         }
     }
 
-    /// So many bytes were not captured: that is of no account within a body.
+    /// So many bytes were not captured: that is of no account within a body. How many of them are the body's.
     ///
     /// # Errors
     /// That more was there than a body's rest.
-    pub fn skip(&mut self, bytes: u64) -> Result<Took, Lost> {
+    pub fn skip(&mut self, bytes: u64) -> Result<(Took, u64), Lost> {
         let took = Took { bytes: bytes as usize, ..Took::default() };
         match self.state.as_deref_mut() {
-            Some(State::UntilClose) => Ok(took),
+            Some(State::UntilClose) => Ok((took, bytes)),
             Some(State::Body(left)) if *left > bytes => {
                 *left -= bytes;
-                Ok(took)
+                Ok((took, bytes))
             }
             Some(State::Body(left)) if *left == bytes => {
                 self.state = None;
-                Ok(Took { ended: true, ..took })
+                Ok((Took { ended: true, ..took }, bytes))
             }
             Some(State::Chunk(left)) if *left > bytes => {
+                let body = bytes.min(left.saturating_sub(2));
                 *left -= bytes;
-                Ok(took)
+                Ok((took, body))
             }
-            _ => Err(Lost),
+            _ => Err(Lost::Elsewhere),
         }
     }
 
@@ -248,8 +262,9 @@ impl Framer {
                         took.bytes += end;
                         self.begin(rest.get(..end).unwrap_or_default(), of, &mut took, tell)?;
                     }
-                    None if rest.len() > MOST_HEAD => return Err(Lost),
+                    None if rest.len() > MOST_HEAD => return Err(Lost::Elsewhere),
                     None => {
+                        begins(rest, of.0)?;
                         self.state = Some(Box::new(State::Head(rest.to_vec())));
                         took.bytes += rest.len();
                     }
@@ -263,8 +278,11 @@ impl Framer {
                             took.bytes += end - before;
                             self.begin(&head, of, &mut took, tell)?;
                         }
-                        None if held.len() > MOST_HEAD => return Err(Lost),
-                        None => took.bytes += rest.len(),
+                        None if held.len() > MOST_HEAD => return Err(Lost::Elsewhere),
+                        None => {
+                            begins(held, of.0)?;
+                            took.bytes += rest.len();
+                        }
                     }
                 }
                 Some(State::Body(left)) => {
@@ -284,24 +302,27 @@ impl Framer {
                     if !fill(line, rest, &mut took)? {
                         continue;
                     }
-                    let digits =
-                        line.split(|byte| matches!(byte, b';' | b'\r' | b' ')).next().unwrap_or_default();
-                    let size =
-                        std::str::from_utf8(digits).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
-                    **self.state.as_mut().ok_or(Lost)? = match size.ok_or(Lost)? {
+                    let size = chunk_size(line)?;
+                    **self.state.as_mut().ok_or(Lost::Elsewhere)? = match size {
                         0 => State::Trailer(Vec::new()),
-                        size => State::Chunk(size.checked_add(2).ok_or(Lost)?),
+                        size => State::Chunk(size.checked_add(2).ok_or(Lost::Malformed)?),
                     };
                 }
                 Some(State::Chunk(left)) => {
                     let part = (*left).min(rest.len() as u64);
                     // The line's end behind a chunk is none of it.
                     let body = part.min(left.saturating_sub(2));
+                    let behind = rest.get(body as usize..part as usize).unwrap_or_default();
+                    let end =
+                        b"\r\n".get(2_usize.saturating_sub((*left - body) as usize)..).unwrap_or_default();
+                    if !end.starts_with(behind) {
+                        return Err(Lost::Malformed);
+                    }
                     *left -= part;
                     took.bytes += part as usize;
                     tell(Part::Body(rest.get(..body as usize).unwrap_or_default()));
                     if *left == 0 {
-                        **self.state.as_mut().ok_or(Lost)? = State::Size(Vec::new());
+                        **self.state.as_mut().ok_or(Lost::Elsewhere)? = State::Size(Vec::new());
                     }
                 }
                 Some(State::Trailer(line)) => {
@@ -309,10 +330,12 @@ impl Framer {
                         if line.is_empty() || line == b"\r" {
                             return Ok(self.end(took));
                         }
+                        // A field like those of the head (RFC 9110, section 6.5).
+                        tell(Part::Head(&[b"\n", line.as_slice()].concat()));
                         line.clear();
                     }
                 }
-                Some(State::Redis { .. }) => return Err(Lost),
+                Some(State::Redis { .. }) => return Err(Lost::Elsewhere),
             }
             if took.ended {
                 return Ok(took);
@@ -335,38 +358,31 @@ impl Framer {
     ) -> Result<(), Lost> {
         let line = Line::of(head);
         let mut said = Head { line, ..Head::default() };
-        let (mut length, mut chunked) = (None, false);
-        for field in head.split(|byte| *byte == b'\n').skip(1) {
-            let Some(colon) = field.iter().position(|byte| *byte == b':') else { continue };
-            let (name, value) = field.split_at(colon);
-            let value = value.get(1..).unwrap_or_default().trim_ascii();
-            if name.eq_ignore_ascii_case(b"content-length") {
-                let number = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
-                length = Some(number.ok_or(Lost)?);
-            } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-                chunked |= value.to_ascii_lowercase().ends_with(b"chunked");
-            }
-        }
+        let length = Length::of(head)?;
         let nothing = if answer {
-            let status = head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5)).ok_or(Lost)?;
-            if status == b"101" || !status.iter().all(u8::is_ascii_digit) {
-                return Err(Lost);
+            let status = head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
+            let status =
+                status.filter(|status| status.iter().all(u8::is_ascii_digit)).ok_or(Lost::Malformed)?;
+            if status == b"101" {
+                return Err(Lost::Elsewhere);
             }
             said.interim = status.starts_with(b"1");
             bodyless || said.interim || status == b"204" || status == b"304"
         } else {
             if head.starts_with(b"CONNECT ") || !head.contains(&b' ') {
-                return Err(Lost);
+                return Err(Lost::Elsewhere);
             }
             said.bodyless = head.starts_with(b"HEAD ");
             false
         };
         took.head = Some(said);
-        let state = match (nothing, chunked, length) {
-            (true, ..) | (false, false, Some(0)) => None,
-            (false, true, _) => Some(State::Size(Vec::new())),
-            (false, false, Some(length)) => Some(State::Body(length)),
-            (false, false, None) => answer.then_some(State::UntilClose),
+        let state = match length {
+            _ if nothing => None,
+            Length::Bytes(0) => None,
+            Length::Bytes(length) => Some(State::Body(length)),
+            Length::Chunked => Some(State::Size(Vec::new())),
+            Length::Encoded if !answer => return Err(Lost::Malformed),
+            Length::None | Length::Encoded => answer.then_some(State::UntilClose),
         };
         took.ended = state.is_none();
         self.state = state.map(Box::new);
@@ -385,7 +401,7 @@ impl Framer {
             Some(state) => *state,
             None => State::Redis { values: 1, skip: 0, line: Vec::new(), first: None },
         };
-        let State::Redis { values, skip, line, first } = &mut state else { return Err(Lost) };
+        let State::Redis { values, skip, line, first } = &mut state else { return Err(Lost::Elsewhere) };
         loop {
             let rest = bytes.get(took.bytes..).unwrap_or_default();
             if *skip > 0 {
@@ -411,19 +427,22 @@ impl Framer {
                 std::str::from_utf8(digits).ok().and_then(|text| text.parse::<i64>().ok())
             };
             let count = |each: u64| -> Result<u64, Lost> {
-                let items = number().ok_or(Lost)?.max(0);
-                u64::try_from(items).map_err(|_| Lost)?.checked_mul(each).ok_or(Lost)
+                let items = number().ok_or(Lost::Malformed)?.max(0);
+                u64::try_from(items).map_err(|_| Lost::Malformed)?.checked_mul(each).ok_or(Lost::Malformed)
             };
             *values -= 1;
             match line.first() {
-                Some(b'*' | b'~' | b'>') => *values = values.checked_add(count(1)?).ok_or(Lost)?,
-                Some(b'%') => *values = values.checked_add(count(2)?).ok_or(Lost)?,
+                Some(b'*' | b'~' | b'>') => *values = values.checked_add(count(1)?).ok_or(Lost::Malformed)?,
+                Some(b'%') => *values = values.checked_add(count(2)?).ok_or(Lost::Malformed)?,
                 // An attribute stands before the value that it is of.
                 Some(b'|') => {
-                    *values = values.checked_add(count(2)?).and_then(|sum| sum.checked_add(1)).ok_or(Lost)?
+                    *values = values
+                        .checked_add(count(2)?)
+                        .and_then(|sum| sum.checked_add(1))
+                        .ok_or(Lost::Malformed)?
                 }
                 Some(b'$' | b'=' | b'!') => {
-                    let length = number().ok_or(Lost)?;
+                    let length = number().ok_or(Lost::Malformed)?;
                     *skip = u64::try_from(length).map_or(0, |length| length.saturating_add(2));
                 }
                 _ => {}
@@ -433,6 +452,73 @@ impl Framer {
         self.state = Some(Box::new(state));
         Ok(took)
     }
+}
+
+/// How long a body is, by its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    None,
+    Bytes(u64),
+    Chunked,
+    /// It has a Transfer-Encoding whose last is not chunked.
+    Encoded,
+}
+
+impl Length {
+    /// RFC 9112, section 6.3: a Transfer-Encoding goes before every Content-Length, of which several have to be the same.
+    fn of(head: &[u8]) -> Result<Length, Lost> {
+        let (mut length, mut coding) = (None, None);
+        for field in head.split(|byte| *byte == b'\n').skip(1) {
+            let Some(colon) = field.iter().position(|byte| *byte == b':') else { continue };
+            let (name, value) = field.split_at(colon);
+            let value = value.get(1..).unwrap_or_default();
+            let is = |of: &[u8]| name.trim_ascii_end().eq_ignore_ascii_case(of);
+            let (is_length, is_coding) = (is(b"content-length"), is(b"transfer-encoding"));
+            if !is_length && !is_coding {
+                continue;
+            }
+            // A name with a space behind it is read in different ways (section 5.1).
+            if name.ends_with(b" ") || name.ends_with(b"\t") {
+                return Err(Lost::Malformed);
+            }
+            for item in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+                if is_coding {
+                    coding = Some(item);
+                    continue;
+                }
+                let number = number(item, 10).ok_or(Lost::Malformed)?;
+                if length.replace(number).is_some_and(|before| before != number) {
+                    return Err(Lost::Malformed);
+                }
+            }
+        }
+        Ok(match (coding, length) {
+            (Some(last), _) if last.eq_ignore_ascii_case(b"chunked") => Length::Chunked,
+            (Some(_), _) => Length::Encoded,
+            (None, Some(length)) => Length::Bytes(length),
+            (None, None) => Length::None,
+        })
+    }
+}
+
+/// A number of digits alone: no sign, and not nothing.
+fn number(digits: &[u8], radix: u32) -> Option<u64> {
+    if !digits.iter().all(|digit| char::from(*digit).is_digit(radix)) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+}
+
+/// How long a chunk is, by the line before it.
+fn chunk_size(line: &[u8]) -> Result<u64, Lost> {
+    let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii_end();
+    number(digits, 16).ok_or(Lost::Malformed)
+}
+
+/// May an answer begin like this?
+fn begins(head: &[u8], answer: bool) -> Result<(), Lost> {
+    let begins = head.iter().zip(b"HTTP/1.").all(|(byte, wanted)| byte == wanted);
+    if answer && !begins { Err(Lost::Malformed) } else { Ok(()) }
 }
 
 /// What an answer of Redis is, without what it holds: errors and words are told whole.
@@ -451,7 +537,7 @@ fn fill(line: &mut Vec<u8>, bytes: &[u8], took: &mut Took) -> Result<bool, Lost>
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
     if line.len() + part.len() > MOST_HEAD {
-        return Err(Lost);
+        return Err(Lost::Elsewhere);
     }
     line.extend_from_slice(part);
     took.bytes += part.len() + usize::from(end.is_some());
@@ -551,6 +637,50 @@ mod tests {
     }
 
     #[test]
+    fn what_breaks_the_rules_of_its_length_is_not_followed() {
+        let head = "HTTP/1.1 200 OK\r\n";
+        for (rest, followed) in [
+            ("Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", true),
+            ("Content-Length: 5, 5\r\n\r\nhello", true),
+            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n", true),
+            ("Content-Length: 50\r\nContent-Length: 5\r\n\r\nhello", false),
+            ("Content-Length: 50, 5\r\n\r\nhello", false),
+            ("Content-Length: +5\r\n\r\nhello", false),
+            ("Content-Length: \r\n\r\nhello", false),
+            ("Content-Length : 5\r\n\r\nhello", false),
+            ("Transfer-Encoding: chunked\r\n\r\n+5\r\nhello\r\n0\r\n\r\n", false),
+            ("Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n", false),
+            ("Transfer-Encoding: chunked\r\n\r\n3\r\nhelloab\r\n0\r\n\r\n", false),
+            ("Transfer-Encoding: chunked\r\n\r\n9\r\nhello\r\n0\r\n\r\n", false),
+            ("Transfer-Encoding: chunked\r\n\r\n\r\nhello\r\n0\r\n\r\n", false),
+        ] {
+            let bytes = [head, rest].concat();
+            for piece in 1..bytes.len() + 1 {
+                let found = messages(Protocol::Http, bytes.as_bytes(), piece, true);
+                match followed {
+                    true => assert_eq!(found.unwrap().len(), 1, "{rest}"),
+                    false => assert_eq!(found, Err(Lost::Malformed), "{rest}"),
+                }
+            }
+        }
+        assert_eq!(messages(Protocol::Http, b"hello\n", 3, true), Err(Lost::Malformed));
+        // Not chunked last: to the end of the connection, whatever length is said beside it.
+        for coding in ["gzip", "xchunked", "chunked, gzip"] {
+            let bytes = format!("{head}Transfer-Encoding: {coding}\r\nContent-Length: 5\r\n\r\nhello");
+            assert_eq!(messages(Protocol::Http, bytes.as_bytes(), 9, true), Ok(Vec::new()), "{coding}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_of_a_chunk_is_none_of_the_line_end_behind_it() {
+        let mut framer = Framer::default();
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe";
+        framer.take(Protocol::Http, head, (true, false), &mut |_| ()).unwrap();
+        assert_eq!(framer.skip(4).map(|(took, body)| (took.bytes, body)), Ok((4, 3)));
+        assert!(framer.take(Protocol::Http, b"\n0\r\n\r\n", (true, false), &mut |_| ()).unwrap().ended);
+    }
+
+    #[test]
     fn requests_say_whether_their_answer_has_a_body() {
         let mut framer = Framer::default();
         let asked = framer
@@ -561,9 +691,9 @@ mod tests {
         assert!(framer.take(Protocol::Http, answer, (true, true), &mut |_| ()).unwrap().ended);
         let took = framer.take(Protocol::Http, answer, (true, false), &mut |_| ()).unwrap();
         assert!(!took.ended);
-        assert_eq!(framer.skip(400).map(|took| took.ended), Ok(false));
-        assert_eq!(framer.skip(101), Err(Lost));
-        assert_eq!(framer.skip(100).map(|took| took.ended), Ok(true));
+        assert_eq!(framer.skip(400).map(|(took, _)| took.ended), Ok(false));
+        assert_eq!(framer.skip(101), Err(Lost::Elsewhere));
+        assert_eq!(framer.skip(100).map(|(took, _)| took.ended), Ok(true));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! its answers, and a target that hears of that before it has given them may cancel them.
 
 use crate::exchange::{Comparison, End as Ended, Exchange};
-use crate::framing::{Framer, Line, Part, Protocol};
+use crate::framing::{Framer, Line, Lost, Part, Protocol};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -142,6 +142,10 @@ pub struct Replica {
     /// The client went on when the copy ended.
     cut: bool,
     compares: bool,
+    /// They counted, until it was not known any more which of them belongs to which request.
+    lost: bool,
+    /// An answer of the target broke the rules: what it says from there on is not looked at.
+    broken: bool,
     impatient: bool,
     /// The server spoke first, and the target is waited for.
     greets: bool,
@@ -185,6 +189,8 @@ impl Replica {
             over: false,
             cut: false,
             compares,
+            lost: false,
+            broken: false,
             impatient: false,
             greets: false,
             overran: false,
@@ -525,7 +531,9 @@ impl Replica {
             self.protocol = protocol;
         }
         let full = self.exchanges.as_ref().is_some_and(|exchanges| exchanges.len() >= MOST_EXCHANGES);
-        comparison.requests += u64::from(self.compares);
+        let lost = self.lost && protocol != Protocol::Turns;
+        comparison.requests += u64::from(self.compares || lost);
+        comparison.unfollowed += u64::from(lost);
         if full {
             comparison.unfollowed += u64::from(self.compares);
             return;
@@ -547,8 +555,8 @@ impl Replica {
 
     /// The client asks something that is never said.
     pub fn asked_in_vain(&self, comparison: &mut Comparison) {
-        comparison.requests += u64::from(self.compares);
-        comparison.unsaid += u64::from(self.compares);
+        comparison.requests += u64::from(self.compares || self.lost);
+        comparison.unsaid += u64::from(self.compares || self.lost);
     }
 
     fn exchange(&mut self, number: u32) -> Option<&mut Exchange> {
@@ -601,6 +609,7 @@ impl Replica {
     pub fn unframed(&mut self, comparison: &mut Comparison) {
         if self.compares {
             comparison.unframed_sessions += 1;
+            self.lost = true;
         }
         self.follow_no_more(comparison);
         self.protocol = Protocol::Turns;
@@ -644,7 +653,7 @@ impl Replica {
     }
 
     fn framed(&mut self, bytes: &[u8], now_ns: u64, comparison: &mut Comparison) {
-        let mut rest = bytes;
+        let mut rest = if self.broken { &[] } else { bytes };
         while !rest.is_empty() {
             let number = self.answers;
             let asked = number < self.sent;
@@ -657,9 +666,19 @@ impl Replica {
                     comparison.take(&mut exchange.target, part);
                 }
             };
+            let begins = self.framer.is_idle();
             let took = self.framer.take(self.protocol, rest, (true, bodyless), &mut tell);
-            let Some(took) = took.ok().filter(|_| asked) else {
-                return self.unframed(comparison);
+            let took = match took {
+                Ok(took) if asked => took,
+                Err(Lost::Malformed) if asked => {
+                    let line = self.framer.head().or(begins.then_some(rest)).map(Line::of);
+                    return self.breaks(Some(number), (rest.len() as u64, line), now_ns, comparison);
+                }
+                // More than was asked for: no client takes that for a part of the answer before.
+                Ok(_) | Err(Lost::Malformed) => {
+                    return self.breaks(number.checked_sub(1), (0, None), now_ns, comparison);
+                }
+                Err(Lost::Elsewhere) => return self.unframed(comparison),
             };
             rest = rest.get(took.bytes..).unwrap_or_default();
             let interim = took.head.is_some_and(|head| head.interim);
@@ -675,6 +694,27 @@ impl Replica {
                 self.answer_ns = now_ns;
             }
         }
+        self.settle(comparison);
+    }
+
+    /// The target's answer to this request breaks the rules that say where it ends. It is compared when the server's is whole, unless that breaks
+    /// them, too; then nothing of the session is followed any more.
+    fn breaks(
+        &mut self,
+        number: Option<u32>,
+        (bytes, line): (u64, Option<Line>),
+        now_ns: u64,
+        comparison: &mut Comparison,
+    ) {
+        let compares = self.compares;
+        let exchange = number.and_then(|number| self.exchange(number)).filter(|_| compares);
+        let Some(exchange) = exchange else { return self.unframed(comparison) };
+        exchange.target.came(bytes, line, true, now_ns);
+        exchange.target.malformed = true;
+        self.broken = true;
+        self.answers = u32::MAX;
+        self.answer_ns = now_ns;
+        self.framer = Framer::default();
         self.settle(comparison);
     }
 
@@ -804,8 +844,12 @@ impl Replica {
             if self.compares {
                 comparison.settle(first, Ended::Whole, framed);
             }
+            let broken = framed && first.target.malformed;
             exchanges.pop_front();
             self.base += 1;
+            if broken {
+                return self.unframed(comparison);
+            }
         }
         if self.exchanges.as_ref().is_some_and(|all| all.is_empty()) {
             self.exchanges = None;
@@ -1259,7 +1303,11 @@ mod tests {
         replica.say((GET, GET.len()), &mut None, (0, 0, 1), (1, 1));
         replica.received(ANSWER, 2, &mut comparison);
         replica.received(ANSWER, 3, &mut comparison);
-        assert_eq!(comparison.unframed_sessions, 1);
+        // No pace waits for its answers.
         assert!(replica.is_due(Pace::Causal, 9));
+        assert_eq!((comparison.malformed, comparison.unframed_sessions), (0, 0));
+        // The server's answer is none like that.
+        answers(&mut replica, 0, 4, &mut comparison);
+        assert_eq!((comparison.malformed, comparison.unframed_sessions), (1, 1));
     }
 }

@@ -1250,11 +1250,13 @@ fn follow(
         let hole = if holes[0] > 0 { 0 } else { 1 };
         let number = session.answered;
         let took = if holes[0] > 0 || rest.is_empty() {
-            let skipped = session.answers.skip(std::mem::take(&mut holes[hole])).ok()?;
+            let (skipped, body) = session.answers.skip(std::mem::take(&mut holes[hole])).ok()?;
             if skipped.bytes == 0 {
                 continue;
             }
-            emit(id, Event::Holds { number, part: Part::Hole(skipped.bytes as u64) });
+            if body > 0 {
+                emit(id, Event::Holds { number, part: Part::Hole(body) });
+            }
             skipped
         } else {
             let bodyless = session.bodyless & 1 == 1;

@@ -189,6 +189,8 @@ struct Current {
     /// Its sets, and those of reserved numbers among them.
     sets: u64,
     reserved: u64,
+    /// Templates of options.
+    options_templates: u64,
     /// Its counts and lengths disagree with what it holds.
     disagrees: bool,
 }
@@ -298,6 +300,11 @@ enum Place {
     OtherTime(u8),
     OtherUptime(u8),
     OtherFlags,
+    /// When a packet or an event was observed.
+    Observed,
+    /// The beginning of a packet (PSAMP), and how much of the field that is.
+    Section,
+    SectionLength,
     /// The addresses say it (`ipVersion`).
     Implied,
     Elsewhere,
@@ -618,17 +625,19 @@ impl Session {
     }
 
     /// Does the count in the head of a message of v9 agree with what was read of the message? It counts records of all kinds, templates
-    /// among them (RFC 3954, 5.1); some exporters leave out templates, others count sets. Of a message with sets that nobody can count
-    /// there is nothing to compare.
+    /// among them (RFC 3954, 5.1); some exporters leave out templates, others options and their templates (softflowd), others count sets. Of a
+    /// message with sets that nobody can count there is nothing to compare.
     fn is_count(&mut self, domain: u32, count: u64, before: &Counters) -> bool {
-        let Current { message, waited, sets, reserved, spoiled, .. } = self.current;
+        let Current { message, waited, sets, reserved, spoiled, options_templates, .. } = self.current;
         let Some(domain) = self.domains.get_mut(&(Format::V9, domain)) else { return true };
         if reserved > 0 || domain.waiting.rest_of(message, spoiled) != 0 {
             return true;
         }
         let now = &self.counters;
-        let records = now.records - before.records + now.options - before.options - waited[0] - waited[1];
-        [records + now.templates - before.templates, records, sets].contains(&count)
+        let flows = now.records - before.records - waited[0];
+        let records = flows + now.options - before.options - waited[1];
+        let templates = now.templates - before.templates;
+        [records + templates, records, flows + templates - options_templates, sets].contains(&count)
     }
 
     fn ipfix(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -725,6 +734,7 @@ impl Session {
             };
             let template = Template::read(&mut cursor, fields, options.then_some(scopes), head.format)?;
             self.counters.templates += 1;
+            self.current.options_templates += u64::from(options);
             self.keep(number, template, head, each);
         }
         Ok(())
@@ -1003,7 +1013,7 @@ impl Template {
             });
         let fits = |field: &Field| match field.to {
             Place::Address(_) | Place::NextHop if matches!(field.length, 4 | 16) => true,
-            Place::Mac(_) | Place::Elsewhere => true,
+            Place::Mac(_) | Place::Section | Place::Elsewhere => true,
             _ => (1..=8).contains(&field.length),
         };
         let is_fixed = !varies && least + 8 <= usize::from(u16::MAX) && fields.iter().all(fits);
@@ -1191,6 +1201,7 @@ impl Field {
             }
             // Templates with these are read with care ([`elements`]).
             Place::Rate | Place::Sampler | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Left(_) => {}
+            Place::Observed | Place::Section | Place::SectionLength => {}
             Place::Duration | Place::Init | Place::Implied => {}
             Place::Elsewhere => {
                 if let Some(others) = others {

@@ -588,12 +588,36 @@ struct scan {
 	__u64 near, far; /* the last sixteen bytes */
 	__u64 older;	 /* those before them */
 	__u32 length;    /* bytes of the segment that were loaded */
-	__u32 number;    /* Content-Length */
+	__u32 number;    /* of the Content-Length at hand */
+	__u32 said;      /* by the one before, if `known` */
 	__u32 end;       /* behind the head, once that is known */
-	__u32 digits;    /* they follow */
+	__u32 value;     /* where in the value of a Content-Length it is */
 	__u32 known;     /* there is a Content-Length */
+	__u32 bad;       /* one of them is no number, or another one than that before (RFC 9112, section 6.3) */
 	__u32 coded;     /* there is a Transfer-Encoding, which goes before it */
 };
+
+/* In the value of a Content-Length: spaces or digits are next, digits or the end, spaces or the end. */
+enum scan_value { VALUE_NONE, VALUE_BEFORE, VALUE_DIGITS, VALUE_BEHIND };
+
+/* The next byte of such a value. */
+static __always_inline void scan_length(struct scan *scan, __u32 byte)
+{
+	if (byte == '\r' || byte == '\n') {
+		scan->bad |= scan->value == VALUE_BEFORE || (scan->known && scan->said != scan->number);
+		scan->known = 1;
+		scan->said = scan->number;
+		scan->value = VALUE_NONE;
+	} else if (byte == ' ' || byte == '\t') {
+		if (scan->value == VALUE_DIGITS)
+			scan->value = VALUE_BEHIND;
+	} else if (byte - '0' < 10 && scan->value != VALUE_BEHIND) {
+		scan->value = VALUE_DIGITS;
+		scan->number = scan->number < ANSWER_MOST / 10 ? scan->number * 10 + byte - '0' : ANSWER_MOST;
+	} else {
+		scan->bad = 1;
+	}
+}
 
 /* The next byte; other than 0: it was the last. */
 static long scan_head(__u32 i, void *context)
@@ -612,20 +636,11 @@ static long scan_head(__u32 i, void *context)
 		scan->end = i + 1;
 		return 1;
 	}
-	if (scan->digits) {
-		if (byte - '0' < 10) {
-			scan->known = 1;
-			scan->number = scan->number * 10 + byte - '0';
-			if (scan->number > 100000000)
-				return 1;
-		} else if (byte != ' ' || scan->known) {
-			scan->digits = 0;
-		}
-	}
+	if (scan->value)
+		scan_length(scan, byte);
 	/* "\ncontent" and "-length:", in letters of any case. */
 	if ((scan->near | caps) == 0x2d6c656e6774683aULL && (scan->far | caps) == 0x2a636f6e74656e74ULL) {
-		scan->digits = 1;
-		scan->known = 0;
+		scan->value = VALUE_BEFORE;
 		scan->number = 0;
 	}
 	/* "\ntr", "ansfer-e" and "ncoding:": not that of Content-Transfer-Encoding. */
@@ -635,10 +650,13 @@ static long scan_head(__u32 i, void *context)
 	return 0;
 }
 
+/* Its length is told, and cannot be known. */
+#define MISFRAMED 0xfffffffd
+
 /*
  * How long the answer is whose beginning stands `at` there in the frame, head and all: by RFC 9112, section 6.3, what a Content-Length
  * says, and nothing after the head of a 1xx, 204 or 304. TO_THE_END where its head is not whole within this segment, or says neither, or
- * has a Transfer-Encoding.
+ * has a Transfer-Encoding; MISFRAMED where its lengths are no numbers, or several.
  * By bpf_loop() (Linux 5.17), whose body the verifier looks at once.
  */
 __noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 bodiless)
@@ -659,7 +677,11 @@ __noinline int answer_length(struct xdp_md *ctx, __u32 at, __u32 payload, __u32 
 		return TO_THE_END;
 	if (bodiless)
 		return scan.end;
-	return scan.known && !scan.coded ? scan.end + scan.number : TO_THE_END;
+	if (scan.coded)
+		return TO_THE_END;
+	if (scan.bad)
+		return MISFRAMED;
+	return scan.known ? scan.end + scan.said : TO_THE_END;
 }
 
 /* No more answers of 1xx than this are looked for in a segment before the one that they announce. */
@@ -691,11 +713,11 @@ static __always_inline __u32 begins(struct work *work, const struct arrived *in)
 	__u32 status, length, before = 0, class;
 	__u8 first = 0;
 
-	work->clear |= WORD_CLASS;
+	work->clear |= WORD_CLASS | WORD_OVERLONG;
 	for (int i = 0; i <= INTERIM_MOST; i++) {
 		status = status_at(work, in->at + before, in->payload - before);
 		length = answer_length(work->ctx, in->at + before, in->payload - before, status < 200 || status == 204 || status == 304);
-		if (i == INTERIM_MOST || status < 100 || status >= 200 || status == 101 || length == TO_THE_END)
+		if (i == INTERIM_MOST || status < 100 || status >= 200 || status == 101 || length >= MISFRAMED)
 			break;
 		work->counts->interim++;
 		before += length;
@@ -711,6 +733,10 @@ static __always_inline __u32 begins(struct work *work, const struct arrived *in)
 	/* What is no HTTP has no length either. */
 	if (!status)
 		length = TO_THE_END;
+	if (length == MISFRAMED) {
+		work->counts->misframed++;
+		length = TO_THE_END;
+	}
 	if (length == TO_THE_END) {
 		work->counts->unframed += closes != CLOSE_SERVER;
 		return TO_THE_END;
@@ -742,6 +768,14 @@ static __always_inline __u32 after_answer(struct work *work, struct segment *ans
 	return closes == CLOSE_RST ? SESSION_FINISHED : SESSION_FIN_WAIT_1;
 }
 
+/* More came than the answer's head announces: of several segments the first counts as an answer that is too long. */
+static __always_inline void beyond(struct work *work)
+{
+	work->counts->unexpected++;
+	work->counts->overlong += !(work->word & ~work->clear & WORD_OVERLONG);
+	work->set |= WORD_OVERLONG;
+}
+
 /* The server says something after our FIN: what it says is taken, and its FIN ends the connection. */
 static __always_inline int after_fin(struct work *work, const struct arrived *in, struct segment *answer, bool acknowledged)
 {
@@ -750,6 +784,11 @@ static __always_inline int after_fin(struct work *work, const struct arrived *in
 
 	slot->next += in->payload + fin;
 	answer->acknowledged = slot->next;
+	/* We closed because the answer was whole. */
+	if (in->payload)
+		beyond(work);
+	if (in->payload && !fin)
+		becomes(work, work->word & WORD_STATE);
 	if (fin && acknowledged) {
 		if (!becomes(work, SESSION_FINISHED))
 			return XDP_DROP;
@@ -785,7 +824,7 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 		/* Who has the server close waits for that, and knows by it whether all came that was announced. */
 		whole = waits && in->payload >= left && (fin || closes != CLOSE_SERVER);
 		if (waits && in->payload > left)
-			work->counts->unexpected++;
+			beyond(work);
 		left = in->payload >= left ? 0 : left - in->payload;
 	}
 	class = ((work->word & ~work->clear) | work->set) >> WORD_CLASS_SHIFT & 7;

@@ -81,6 +81,10 @@ counted! {
         unframed,
         /// Whole answers of which nothing but the close tells that they are.
         to_the_close,
+        /// Answers whose Content-Length is no number, or contradicts another one.
+        misframed,
+        /// Answers behind whose end more came.
+        overlong,
         /// Sent again, by what.
         retransmitted_syns,
         /// See `retransmitted_syns`.
@@ -147,9 +151,10 @@ impl Counts {
             + self.unread
     }
 
-    /// Whole answers that are no success, or of which nobody knows.
+    /// Whole answers that are no success, or of which nobody knows, and those that contradict their lengths.
     pub fn errors(&self) -> u64 {
-        self.status_1xx + self.status_4xx + self.status_5xx + self.not_http + self.unread
+        let statuses = self.status_1xx + self.status_4xx + self.status_5xx + self.not_http + self.unread;
+        statuses + self.misframed + self.overlong
     }
 
     /// Those that did not finish.

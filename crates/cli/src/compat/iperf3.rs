@@ -214,6 +214,12 @@ fn silent() -> Output {
     Output { quiet: true, ..Output::default() }
 }
 
+/// What both ends counted and cannot both be right.
+fn disagree(report: &report::Report) -> impl Iterator<Item = String> + '_ {
+    let reasons = report.result.verdict.reasons().iter();
+    reasons.filter(|reason| reason.code == report::Code::CountersDisagree).map(ToString::to_string)
+}
+
 /// A client: 0 if the test came to its end, or was ended by a signal, as iperf3 has it.
 fn ask(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Result<u8> {
     let (job, words) = asked::client(args)?;
@@ -227,6 +233,12 @@ fn ask(args: &Iperf3, style: Style, sink: &Arc<Sink>, signals: &Signals) -> Resu
         let ended = iperf3::test(&job, words, &mut shown, &session)?;
         let is_text = matches!(style, Style::Text { .. });
         match ended.done {
+            // iperf3 shows what a server says as it stands.
+            Ok(()) if disagree(&ended.report).next().is_some() => {
+                let prefix = if is_text { "error - " } else { "" };
+                disagree(&ended.report).for_each(|said| shown.error(&format!("{prefix}{said}")));
+                fails.store(true, Relaxed);
+            }
             Ok(()) if is_text => sink.lines(title.as_deref(), text::Text::done()),
             Ok(()) => {}
             Err(Failure::Interrupted) => shown.error("interrupt - the client has terminated"),

@@ -244,6 +244,67 @@ fn asking(net: &Net, cookie: &[u8; 37], params: &str) -> TcpStream {
     stream
 }
 
+/// A server that takes one stream over TCP, and then says this of it. `GOT` stands for the bytes that it got.
+fn says(net: &Net, results: &str) -> std::thread::JoinHandle<()> {
+    let (namespace, results) =
+        (net.lab.sender.namespace.try_clone().expect("a namespace"), results.to_owned());
+    let (ready, listening) = std::sync::mpsc::channel();
+    let serving = std::thread::spawn(move || {
+        namespace.enter_current_thread().expect("a namespace");
+        let listener = std::net::TcpListener::bind(("127.0.0.1", PORT)).expect("a port");
+        ready.send(()).expect("somebody waits");
+        let mut control = listener.accept().expect("a client").0;
+        let len =
+            |control: &mut TcpStream| u32::from_be_bytes(hear(control, 4).try_into().expect("four")) as usize;
+        hear(&mut control, 37);
+        control.write_all(&[9]).expect("written");
+        let params = len(&mut control);
+        hear(&mut control, params);
+        control.write_all(&[10]).expect("written");
+        let mut data = listener.accept().expect("a stream").0;
+        hear(&mut data, 37);
+        control.write_all(&[1, 2]).expect("written");
+        let got = std::thread::spawn(move || std::io::copy(&mut data, &mut std::io::sink()).unwrap_or(0));
+        hear(&mut control, 1);
+        control.write_all(&[13]).expect("written");
+        let theirs = len(&mut control);
+        hear(&mut control, theirs);
+        let results = results.replace("GOT", "8388608");
+        control.write_all(&(results.len() as u32).to_be_bytes()).expect("written");
+        control.write_all(results.as_bytes()).expect("written");
+        // Who does not believe it says no more.
+        let _ = control.write_all(&[14]);
+        let _ = control.read(&mut [0; 9]);
+        drop(control);
+        let _ = got.join();
+    });
+    listening.recv().expect("a server");
+    serving
+}
+
+#[test]
+fn figures_of_a_server_that_cannot_be_are_refused() {
+    let net = Net::new();
+    let of = |stream: &str| format!("{{\"cpu_util_total\":1,\"streams\":[{stream}]}}");
+    for (stream, status, said) in [
+        (r#"{"id":1,"bytes":GOT,"end_time":1.0}"#, 0, ""),
+        // More than was sent.
+        (r#"{"id":1,"bytes":18446744073709551615,"end_time":1.0}"#, 1, "what was received is not known"),
+        (r#"{"id":1,"bytes":GOT,"end_time":-5}"#, 1, "end_time is -5e0 seconds"),
+        (r#"{"id":1,"bytes":GOT,"end_time":1e300}"#, 1, "end_time is 1e300 seconds"),
+        (r#"{"id":1,"bytes":GOT,"end_time":1.0,"jitter":-1}"#, 1, "jitter is -1e0 seconds"),
+        (r#"{"id":1,"bytes":GOT,"end_time":1.0,"errors":9}"#, 1, "lost 9 of 0 datagrams"),
+        (r#"{"id":7,"bytes":GOT,"end_time":1.0}"#, 1, "stream 1 is missing"),
+        // A time of which there is no rate is none.
+        (r#"{"id":1,"bytes":GOT,"end_time":1e-300}"#, 0, ""),
+    ] {
+        let server = says(&net, &of(stream));
+        let ran = ask(&net, "netdyno iperf3", "-n 8M").with(status);
+        assert!(ran.stderr.contains(said) && !ran.stdout.contains("inf "), "{stream}: {ran:?}");
+        server.join().expect("a server");
+    }
+}
+
 #[test]
 fn hostile_clients_are_told_what_is_wrong_and_the_next_is_served() {
     let net = Net::new();

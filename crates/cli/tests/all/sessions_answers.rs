@@ -72,6 +72,72 @@ fn an_answer_is_whole_when_all_came_that_its_head_announces() {
             told: &[("unanswered", 20), ("answers", 0)],
             said: closed,
         },
+        // Lengths that contradict each other, or are none: the last one is no truth.
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 50\r\nContent-Length: 5\r\n\r\nhello",
+            closes: false,
+            words: "",
+            told: &[("misframed_answers", 20), ("answers_to_the_close", 20)],
+            said: "20 answers had a Content-Length that is no number or contradicts another one",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5, 50\r\n\r\nhello",
+            closes: false,
+            words: "",
+            told: &[("misframed_answers", 20)],
+            said: "contradicts another one",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello",
+            closes: false,
+            words: "--requests 2 --timeout 1s",
+            told: &[("finished", 0), ("misframed_answers", 20), ("unframed_answers", 20), ("answers", 0)],
+            said: "contradicts another one",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length:\t5 \r\nContent-Length: 5\r\n\r\nhello",
+            closes: false,
+            words: "--requests 2",
+            told: &[("finished", 20), ("answers", 40), ("misframed_answers", 0)],
+            said: "",
+        },
+        // Long ones are cut short as others are.
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 200000000\r\n\r\nhello",
+            closes: false,
+            words: "",
+            told: &[("unanswered", 20), ("answers", 0)],
+            said: closed,
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000000\r\n\r\nhello",
+            closes: false,
+            words: "",
+            told: &[("unanswered", 20), ("answers", 0)],
+            said: closed,
+        },
+        // More than is announced, at once or behind it.
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world",
+            closes: false,
+            words: "--requests 2",
+            told: &[("answers", 40), ("overlong_answers", 40), ("unexpected", 40)],
+            said: "40 answers had more bytes than announced",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello|, wor|ld",
+            closes: false,
+            words: "",
+            told: &[("answers", 20), ("overlong_answers", 20), ("unexpected", 40)],
+            said: "20 answers had more bytes",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello|, wor|ld",
+            closes: false,
+            words: "--close fin",
+            told: &[("answers", 20), ("overlong_answers", 20), ("unexpected", 40)],
+            said: "20 answers had more bytes",
+        },
         // Nothing but the close tells that these are whole.
         Case {
             parts: "HTTP/1.1 200 OK\r\n\r\nhello",

@@ -48,6 +48,8 @@ const RESULTS: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Session {
     params: serde_json::Value,
+    /// Those of both directions.
+    streams: usize,
     phase: Phase,
     since: Duration,
     inbox: Inbox,
@@ -60,6 +62,7 @@ impl Session {
     pub fn new(params: &Params, now: Duration) -> Session {
         Session {
             params: params.json(),
+            streams: params.parallel as usize * if params.bidir { 2 } else { 1 },
             phase: Phase::Connected,
             since: now,
             inbox: Inbox::default(),
@@ -89,7 +92,7 @@ impl Session {
         }
         if self.phase == Phase::Exchanging {
             let Some(value) = self.inbox.json(limits::RESULTS, Error::Results)? else { return Ok(false) };
-            self.results = Some(Box::new(Results::of(&value)?));
+            self.results = Some(Box::new(Results::of(&value)?.has_all(self.streams)?));
             self.enter(Phase::Displaying, now);
             return Ok(true);
         }

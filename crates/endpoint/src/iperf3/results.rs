@@ -125,13 +125,14 @@ impl Results {
                 retransmits: whole("retransmits")
                     .and_then(|n| u64::try_from(n).ok())
                     .filter(|n| *n < 1 << 62),
-                jitter: stream.get("jitter").and_then(Value::as_f64).map_or(0.0, finite),
+                jitter: seconds(stream, "jitter")?,
                 errors: whole("errors").map_or(0, saturate),
                 packets: whole("packets").and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
                 omitted: whole("omitted_errors")
                     .zip(whole("omitted_packets"))
                     .map(|(errors, packets)| (saturate(errors), u64::try_from(packets).unwrap_or(0))),
-                end: stream.get("end_time").and_then(Value::as_f64).map_or(0.0, finite),
+                // Of less there is no rate.
+                end: Some(seconds(stream, "end_time")?).filter(|end| *end >= LEAST_TIME).unwrap_or(0.0),
             })
         });
         let output = match (value.get("server_output_text"), value.get("server_output_json")) {
@@ -148,13 +149,51 @@ impl Results {
             retransmits: number("sender_has_retransmits").is_some_and(|has| has == 1.0),
             congestion: value.get("congestion_used").and_then(Value::as_str).map(str::to_owned),
             output,
-            streams: streams.collect::<Result<_, Error>>()?,
+            streams: streams
+                .map(|stream| stream.and_then(Stream::is_possible))
+                .collect::<Result<_, Error>>()?,
         })
+    }
+
+    /// Do these say something of each of so many streams?
+    ///
+    /// # Errors
+    /// That one is missing.
+    pub fn has_all(self, streams: usize) -> Result<Results, Error> {
+        let missing = (0..streams).map(stream_id).find(|id| self.stream(*id).is_none());
+        missing.map_or(Ok(self), |id| Err(Error::Results(format!("stream {id} is missing"))))
     }
 
     /// The stream of this number.
     pub fn stream(&self, id: u32) -> Option<&Stream> {
         self.streams.iter().find(|stream| stream.id == id)
+    }
+}
+
+impl Stream {
+    /// A receiver misses none but those that it knows of.
+    fn is_possible(self) -> Result<Stream, Error> {
+        match u64::try_from(self.errors).is_ok_and(|missed| missed > self.packets) {
+            true => {
+                let said = format!("a stream lost {} of {} datagrams", self.errors, self.packets);
+                Err(Error::Results(said))
+            }
+            false => Ok(self),
+        }
+    }
+}
+
+/// Seconds of a test that has a rate,
+const LEAST_TIME: f64 = 1e-3;
+/// and of the longest one.
+const MOST_TIME: f64 = 10.0 * limits::SECONDS as f64;
+
+/// A time that can be one; 0 where none is said.
+fn seconds(stream: &Value, name: &str) -> Result<f64, Error> {
+    let time = stream.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+    match (0.0..=MOST_TIME).contains(&time) {
+        true => Ok(time),
+        false => Err(Error::Results(format!("a stream's {name} is {time:e} seconds"))),
     }
 }
 
@@ -181,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(bytes: u64, errors: i64, packets: u64, jitter in 0.0..1e9f64, again in proptest::option::of(0..1u64 << 60)) {
+        fn what_is_written_is_read(bytes: u64, errors in i64::MIN..1000, packets in 1000u64.., jitter in 0.0..1e5f64, again in proptest::option::of(0..1u64 << 60)) {
             let results = Results {
                 cpu: Cpu { total: 1.5, user: 0.5, system: 1.0 },
                 retransmits: again.is_some(),
@@ -207,6 +246,33 @@ mod tests {
         let results = Results::of(&serde_json::from_str(sent).unwrap()).unwrap();
         assert_eq!((results.retransmits, results.streams[0].retransmits), (false, None));
         assert_eq!(results.streams[0].omitted, None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let of = |member: &str, value: &str| {
+            let mut stream =
+                json!({"id": 1, "bytes": 5, "errors": 0, "packets": 4, "jitter": 0.1, "end_time": 1.0});
+            stream[member] = serde_json::from_str(value).unwrap();
+            Results::of(&json!({ "streams": [stream] }))
+        };
+        for (member, value) in [
+            ("end_time", "-5"),
+            ("end_time", "1e300"),
+            ("jitter", "-1"),
+            ("jitter", "1e300"),
+            ("errors", "5"),
+            ("bytes", "-1"),
+            ("bytes", "1e300"),
+        ] {
+            assert!(matches!(of(member, value), Err(Error::Results(_))), "{member} {value}");
+        }
+        // Duplicates lower what was lost; and who says no time has ours.
+        assert_eq!(of("errors", "-5").unwrap().streams[0].errors, -5);
+        assert_eq!(of("end_time", "1e-300").unwrap().streams[0].end, 0.0);
+        let one = of("errors", "4").unwrap();
+        assert!(one.clone().has_all(1).is_ok());
+        assert_eq!(one.has_all(2), Err(Error::Results("stream 3 is missing".to_owned())));
     }
 
     #[test]

@@ -180,6 +180,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::super::client;
+    use super::super::results::{Stream, stream_id};
     use super::*;
     use proptest::prelude::*;
 
@@ -212,7 +213,10 @@ mod tests {
                     }
                     Event::Ends => to_client.extend(server.ended(NOW)),
                     Event::Results(_) => {
-                        let ours = Results { congestion: Some("reno".into()), ..Results::default() };
+                        // Of two streams in each direction.
+                        let stream = |index| Stream { id: stream_id(index), ..Stream::default() };
+                        let streams = (0..4).map(stream).collect();
+                        let ours = Results { congestion: Some("reno".into()), streams, ..Results::default() };
                         to_client.extend(server.results(&ours, NOW));
                     }
                     Event::Done => {}

@@ -351,6 +351,46 @@ fn what_follows_a_reserved_set_is_read() {
     }
 }
 
+/// softflowd's and others' PSAMP (RFC 5477): what a packet says of itself stands in its first bytes.
+#[test]
+fn a_sampled_packet_is_a_record_of_what_its_first_bytes_say() {
+    let mut ip = vec![0x45, 0xb8, 0x05, 0xdc, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 1, 2];
+    ip.extend([0x12, 0x34, 0, 53, 5, 200, 0, 0, 1, 2, 3, 4]);
+    let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], &ip].concat();
+    let padded = |bytes: &[u8]| [bytes, &vec![0xff; 90 - bytes.len()][..]].concat();
+    let at = (u64::from(SECONDS) + 2_208_988_800) << 32;
+    let observed = numbers(&[(7, 8), (at, 8)]);
+    for (section, bytes, macs) in [(315, &frame, [2, 0, 0, 0, 0, 1]), (313, &ip, [0; 6])] {
+        let own = set(2, &template(300, &[(301, 8), (324, 8), (410, 2), (section, 90)]));
+        let body = [observed.clone(), numbers(&[(bytes.len() as u64, 2)]), padded(bytes)].concat();
+        let (records, counters) = read(&[ipfix(&[own, set(300, &body)])]);
+        let (record, others) = &records[0];
+        assert_eq!(record.addresses, [ip_of([10, 0, 0, 1]), ip_of([10, 0, 1, 2])], "{section}");
+        assert_eq!((record.ports, record.protocol, record.tos), ([0x1234, 53], 17, 0xb8));
+        assert_eq!((record.packets, record.octets, record.macs[0]), (1, 1500, macs));
+        assert_eq!(record.times_ns, [u64::from(SECONDS) * 1_000_000_000; 2]);
+        assert!(others.iter().any(|(number, _)| number.id == section));
+        assert_eq!(counters.records, 1);
+    }
+    // What is no packet of IP is a packet still.
+    let own = set(2, &template(300, &[(315, 90), (1, 4)]));
+    let cut = [padded(&frame[..14]), numbers(&[(0, 4)])].concat();
+    let arp = [padded(&[&frame[..12], &[8, 6, 0, 1]].concat()), numbers(&[(60, 4)])].concat();
+    let (records, _) = read(&[ipfix(&[own, set(300, &[cut, arp].concat())])]);
+    assert_eq!(records.len(), 2);
+    assert_eq!((records[1].0.addresses, records[1].0.packets, records[1].0.octets), ([None; 2], 1, 60));
+    // Of an event the time is when it was observed, unless the record has times of its own.
+    let own = set(2, &template(300, &[(8, 4), (323, 8), (152, 8)]));
+    let ms = u64::from(SECONDS) * 1000;
+    let body = [numbers(&[(1, 4), (ms + 5, 8), (ms, 8)]), numbers(&[(1, 4), (ms + 5, 8), (0, 8)])].concat();
+    let (records, _) = read(&[ipfix(&[own, set(300, &body)])]);
+    assert_eq!(records.iter().map(|(one, _)| one.times_ns[0] / 1_000_000 - ms).collect::<Vec<_>>(), [0, 5]);
+}
+
+fn ip_of(bytes: [u8; 4]) -> Option<std::net::IpAddr> {
+    Some(std::net::IpAddr::from(bytes))
+}
+
 #[test]
 fn counts_in_heads_are_compared_with_what_was_read() {
     let [own, one, three] = [
@@ -360,6 +400,7 @@ fn counts_in_heads_are_compared_with_what_was_read() {
     ];
     let options = [set(1, &options_v9(257, &[], &[(34, 4)])), set(257, &numbers(&[(100, 4)]))];
     let reserved = set(100, &[0; 8]);
+    let other = set(0, &template(258, &USUAL));
     let cases: &[(u16, &[&Vec<u8>], u64)] = &[
         // One template and three records; without the template; sets.
         (4, &[&own, &three], 0),
@@ -369,6 +410,9 @@ fn counts_in_heads_are_compared_with_what_was_read() {
         (0, &[&own, &three], 1),
         (6, &[&own, &options[0], &options[1], &three], 0),
         (7, &[&own, &options[0], &options[1], &three], 1),
+        // Two templates and six records, without options and their template.
+        (8, &[&own, &other, &options[0], &options[1], &three, &three], 0),
+        (9, &[&own, &other, &options[0], &options[1], &three, &three], 1),
         // The template comes behind its records, in the same message or not at all.
         (4, &[&three, &own], 0),
         (5, &[&three, &own], 1),

@@ -5,10 +5,12 @@
 //! says, its records are read by the fast ways; else by [`Template::careful`], which says of such records the same.
 
 use super::samplers::{INIT, Known, Rate, is_rate, is_selector};
-use super::{Cursor, Field, Head, Malformed, Place, Template, Uptime, times};
+use super::{Cursor, Field, Head, Malformed, Place, Template, Uptime, sampled, sflow, times, walk};
 use crate::element::Number;
+use crate::packet::Frame;
 use crate::record::{Format, Other, OtherWay, Record, unsigned};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::LinkType;
 use wire::numbers::protocol;
 
 /// Where an element goes.
@@ -47,6 +49,9 @@ pub(super) fn place(id: u16) -> Place {
         61 => Place::Direction,
         150 | 152 | 154 | 156 => Place::Time(0),
         151 | 153 | 155 | 157 => Place::Time(1),
+        322..=325 => Place::Observed,
+        313 | 315 => Place::Section,
+        410 => Place::SectionLength,
         158 => Place::Delta(0),
         159 => Place::Delta(1),
         id if is_selector(id) => Place::Sampler,
@@ -127,6 +132,7 @@ pub(super) fn arrange(fields: &mut [Field], format: Format) -> Arranged {
         let needs = match field.to {
             Place::Left(_) | Place::IcmpType(_) | Place::IcmpCode(_) | Place::Sampler | Place::Rate => true,
             Place::Duration | Place::Init => true,
+            Place::Observed | Place::Section | Place::SectionLength => true,
             // What they are counted from has to be known first, and last tells of first.
             Place::Uptime(_) | Place::OtherUptime(_) => format == Format::Ipfix,
             Place::Icmp(_) => !has(fields, 4),
@@ -241,6 +247,10 @@ struct Late<'a> {
     icmp_parts: [[u8; 2]; 2],
     selector: Option<u64>,
     rate: Rate,
+    observed_ns: u64,
+    /// The beginning of a packet, and the link that its frame is of.
+    section: Option<(LinkType, &'a [u8])>,
+    section_length: Option<u64>,
 }
 
 impl Template {
@@ -312,6 +322,13 @@ impl<'a> Late<'a> {
                     keep();
                 }
             }
+            Place::Observed => self.observed_ns = times::absolute(field.kind, value, || bytes),
+            Place::Section => {
+                let link = if field.number.id == 313 { LinkType::RAW } else { LinkType::ETHERNET };
+                self.section = Some((link, bytes));
+                keep();
+            }
+            Place::SectionLength => self.section_length = Some(value),
             // Of other protocols they mean nothing.
             Place::Icmp(_) | Place::IcmpType(_) | Place::IcmpCode(_) if !is_icmp(record) => {}
             Place::Icmp(which) => self.icmp[usize::from(which & 1)] = value as u16,
@@ -344,6 +361,7 @@ impl<'a> Late<'a> {
                 others.push(Other { number, bytes });
             }
         }
+        self.settle_section(record);
         self.settle_icmp(record);
         self.settle_times(beside.head, record, other_way);
         settle_addresses(record);
@@ -353,6 +371,24 @@ impl<'a> Late<'a> {
         } else if self.selector.is_some() || beside.known.by_interface() {
             record.sampling = beside.known.one_in(beside.template, self.selector, record.interfaces);
         }
+    }
+
+    /// What a packet says of itself, where the record says no more of it (RFC 5477, section 8.5).
+    fn settle_section(&self, record: &mut Record) {
+        let Some((link, bytes)) = self.section.filter(|_| record.addresses == [None; 2]) else { return };
+        // A field of a fixed length is filled up behind a shorter packet.
+        let length =
+            self.section_length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
+        let bytes = bytes.get(..length).unwrap_or(bytes);
+        let frame = Frame { link, ..Frame::ethernet(bytes, record.exported_ns) };
+        let (packets, octets) = (record.packets, record.octets);
+        // A later fragment's first one was hardly ever sampled: each packet stands for itself.
+        if let Some(read) = sampled(&mut walk(), &frame, *record).or_else(|| sflow::short(&frame, *record)) {
+            *record = read;
+        }
+        // What the record counts itself counts.
+        record.packets = if packets > 0 { packets } else { 1 };
+        record.octets = if octets > 0 { octets } else { record.octets };
     }
 
     fn settle_icmp(&self, record: &mut Record) {
@@ -383,6 +419,9 @@ impl<'a> Late<'a> {
                     *time = if *time == 0 { by_uptime } else { *time };
                 }
             }
+        }
+        if record.times_ns == [0; 2] {
+            record.times_ns = [self.observed_ns; 2];
         }
         let Some(duration_us) = self.duration_us else { return };
         let ns = duration_us.saturating_mul(1000);

@@ -326,7 +326,7 @@ fn header(body: &mut Cursor<'_>, walk: &mut Walk, blank: Record) -> Result<Optio
 }
 
 /// Of a header that ends before its ports do: what the IP header says.
-fn short(frame: &Frame<'_>, blank: Record) -> Option<Record> {
+pub(super) fn short(frame: &Frame<'_>, blank: Record) -> Option<Record> {
     let layers = Layers::parse(frame.link, frame.bytes);
     let bytes = frame.bytes.get(layers.l3_offset..)?;
     let whole = frame.length.saturating_sub(layers.l3_offset) as u64;

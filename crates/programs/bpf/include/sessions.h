@@ -53,6 +53,8 @@ struct session_slot {
 
 /* Of an answer whose length its head does not tell. */
 #define TO_THE_END 0xffffffff
+/* A Content-Length of more counts as this much. */
+#define ANSWER_MOST 4000000000U
 
 #define WORD_STATE 0xff
 /* Retransmissions since the last progress. */
@@ -67,6 +69,8 @@ struct session_slot {
 #define WORD_EARLY (1 << 20)
 /* It was asked once more since all were to be used again. */
 #define WORD_USED_AGAIN (1 << 21)
+/* More came of the answer at hand than its head announces. */
+#define WORD_OVERLONG (1 << 22)
 #define WORD_INITIAL_SHIFT 32
 
 /* What user space tells the program that sends, and what that keeps. One thread at a time runs it. */
@@ -133,6 +137,8 @@ struct session_counts {
 	__u64 interim;	  /* answers of 1xx that announced another one (RFC 9110, section 15.2) */
 	__u64 unframed;
 	__u64 to_the_close; /* whole answers of which nothing but the close told that they are */
+	__u64 misframed;    /* answers whose Content-Length is no number, or contradicts another one */
+	__u64 overlong;	    /* whole answers with more bytes behind them than their heads announce */
 	__u64 retransmitted_syns;
 	__u64 retransmitted_requests;
 	__u64 retransmitted_acks;

@@ -112,6 +112,85 @@ fn an_answer_that_the_target_cuts_short_is_none_like_the_servers() {
     }
 }
 
+/// Answers every request of each connection with this, and counts them.
+fn answers_all(namespace: &::lab::Namespace, answer: &'static str) -> Arc<AtomicU64> {
+    let heard = Arc::new(AtomicU64::new(0));
+    let counted = heard.clone();
+    serve(namespace, "[::]:80", move |mut socket| {
+        let mut buffer = [0; 1000];
+        while let Ok(count @ 1..) = socket.read(&mut buffer) {
+            assert!(buffer[..count].ends_with(b"\r\n\r\n"), "a request in one segment");
+            let _ = socket.write_all(answer.as_bytes());
+            counted.fetch_add(1, Relaxed);
+        }
+    });
+    heard
+}
+
+#[test]
+fn an_answer_that_breaks_the_rules_of_its_length_is_none_like_the_servers() {
+    const CHUNKS: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    const OTHER_CHUNKS: &str =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n";
+    const TRAILER: &str =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 2\r\n\r\n";
+    const TOO_SHORT: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n";
+    const TOO_LONG: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhello\r\n0\r\n\r\n";
+    const TWO_LENGTHS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\nContent-Length: 5\r\n\r\nhello";
+    const MORE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world";
+    // (production's, the target's) -> of 4 sessions of 3 requests: alike, malformed, other fields, not followed
+    for (online, target, wanted) in [
+        (CHUNKS, OTHER_CHUNKS, [12, 0, 0, 0]),
+        (CHUNKS, WHOLE, [12, 0, 0, 0]),
+        (CHUNKS, TRAILER, [0, 0, 12, 0]),
+        (CHUNKS, TOO_SHORT, [0, 4, 0, 8]),
+        (CHUNKS, TOO_LONG, [0, 4, 0, 8]),
+        (WHOLE, TWO_LENGTHS, [0, 4, 0, 8]),
+        // Where production does the same, nobody knows which answer is whose, nor where later requests begin.
+        (TWO_LENGTHS, TWO_LENGTHS, [0, 0, 0, 4]),
+        (WHOLE, MORE, [0, 4, 0, 8]),
+    ] {
+        let three = Three::new();
+        let there = [answers_all(&three.online, online), answers_all(&three.target, target)];
+        let clone = three.clone("");
+        let mut asked = 0;
+        for _ in 0..4 {
+            let connect = || TcpStream::connect("10.77.1.1:80").expect("a connection");
+            let mut socket = three.clients.run_in(connect).expect("a namespace");
+            for _ in 0..3 {
+                socket.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").expect("a socket");
+                let mut heard = Vec::new();
+                while heard.len() < online.len() {
+                    let mut buffer = [0; 1000];
+                    let count = socket.read(&mut buffer).expect("an answer");
+                    assert!(count > 0, "production closed: {}", heard.escape_ascii());
+                    heard.extend_from_slice(&buffer[..count]);
+                }
+                // One after the other, so that each comes in a segment of its own.
+                asked += 1;
+                eventually("the target has answered", || there[1].load(Relaxed) >= asked);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let (_, report) = ended(clone);
+        let c = cloned(&report);
+        let a = &c["answers"];
+        let told = ["same", "malformed", "fields_differ", "unfollowed"].map(|name| count(&a[name]));
+        if (online, target) == (WHOLE, MORE) {
+            // What comes behind an answer that was compared already is the next one's fault.
+            assert_eq!(told[0] + told[1] + told[3], 12, "{a}");
+            assert!(told[0] <= 4 && told[3] >= 8 && count(&a["unframed_sessions"]) == 4, "{a}");
+        } else {
+            assert_eq!(told, wanted, "{online:?} {target:?}: {a}");
+        }
+        let requests = if online == TWO_LENGTHS { 4 } else { 12 };
+        assert_eq!((count(&a["requests"]), there[0].load(Relaxed)), (requests, 12), "{a}");
+        assert!(c["contradictions"].is_null() && reasons(&report).is_empty(), "{report}");
+        let said = report["warnings"].to_string();
+        assert_eq!(said.contains("could not be followed"), count(&a["unfollowed"]) > 0, "{said}");
+    }
+}
+
 #[test]
 fn every_request_is_counted_also_where_the_target_refuses_or_has_closed() {
     let three = Three::new();

@@ -76,6 +76,7 @@ fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> Clone
         compared: c.compared,
         same: c.same,
         lines_differ: c.lines_differ,
+        malformed: c.malformed,
         sizes_differ: c.sizes_differ,
         bodies_differ: c.bodies_differ,
         cut_short: c.cut_short,
@@ -112,6 +113,9 @@ fn told(difference: &Difference, kind: &Kind) -> ClonedDifference {
     };
     let (name, online, target) = match difference {
         Difference::Line(online, target) => ("first_line", text(online), text(target)),
+        Difference::Malformed(line) => {
+            ("malformed", of(line, "whole"), "malformed: where it ends is not known".to_owned())
+        }
         Difference::Size(line, online, target) => {
             ("size", of(line, &format!("{online} bytes")), of(line, &format!("{target} bytes")))
         }
@@ -371,8 +375,17 @@ fn judge_answers(report: &mut Report, args: &Cloning, cloned: &Cloned) {
         _ if answers.different() > 0 => report.warnings.add(Code::TargetDiffers, said),
         _ => {}
     }
-    if args.max_differing.is_some() && answers.compared + answers.target_unanswered > 0 {
+    let judged = answers.compared + answers.target_unanswered;
+    if args.max_differing.is_some() && judged > 0 {
         judge_uncompared(report, cloned, answers);
+    } else if args.max_differing.is_none() && answers.unfollowed > judged {
+        let said = format!(
+            "{} {} compared, and {} were in sessions that could not be followed: which answer belongs to which request was not known there",
+            units::counted(judged, "answer"),
+            if judged == 1 { "was" } else { "were" },
+            units::counted(answers.unfollowed, "request")
+        );
+        report.warnings.add(Code::WentWithout, said);
     }
 }
 

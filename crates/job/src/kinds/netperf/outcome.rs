@@ -49,6 +49,9 @@ fn sum(runs: &[Outcome], of: impl Fn(&Outcome) -> Sum) -> Sum {
     })
 }
 
+/// Of a server's time of fewer seconds there is no rate.
+const LEAST_TIME: f64 = 1e-3;
+
 /// This end's count of a stream.
 fn ours(run: &Outcome, sends: bool) -> Sum {
     let (bytes, count) = if sends { run.sent } else { run.received };
@@ -70,7 +73,7 @@ fn theirs(run: &Outcome, sends: bool, datagrams: bool) -> Sum {
         count => count.into(),
     };
     // Older servers' times of some tests are none.
-    let seconds = told(seconds).filter(|seconds| *seconds > 0.0).unwrap_or(run.elapsed);
+    let seconds = told(seconds).filter(|seconds| *seconds >= LEAST_TIME).unwrap_or(run.elapsed);
     Sum { bytes, count, seconds }
 }
 

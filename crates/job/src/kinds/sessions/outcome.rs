@@ -78,6 +78,8 @@ pub(super) fn fill(
         interim_answers: counts.interim,
         unframed_answers: counts.unframed,
         answers_to_the_close: counts.to_the_close,
+        misframed_answers: counts.misframed,
+        overlong_answers: counts.overlong,
         held: plan.options.holds.then_some(HeldSessions {
             asked: plan.load.count.unwrap_or(0),
             held: ran.held,
@@ -146,6 +148,9 @@ pub(super) fn judge(
         verdict.fall_short(Code::SessionsFailed, failures(counts));
     }
     if let Some(said) = statuses(counts) {
+        verdict.fall_short(Code::SessionsFailed, said);
+    }
+    if let Some(said) = lengths(counts) {
         verdict.fall_short(Code::SessionsFailed, said);
     }
     let answered = counts.used_again_answered;
@@ -226,6 +231,23 @@ fn statuses(counts: &Counts) -> Option<String> {
         .collect();
     let of = units::counted(counts.answers(), "answer");
     (!kinds.is_empty()).then(|| format!("of {of} {}", kinds.join(", ")))
+}
+
+/// Answers that are not as long as they say, or say lengths that contradict each other.
+fn lengths(counts: &Counts) -> Option<String> {
+    let kinds = [
+        (
+            counts.misframed,
+            "a Content-Length that is no number or contradicts another one: where it ends is not known",
+        ),
+        (counts.overlong, "more bytes than announced"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} had {what}", units::counted(*count, "answer")))
+        .collect();
+    (!kinds.is_empty()).then(|| kinds.join("; "))
 }
 
 /// Sums that must be equal, of which each side was counted by itself.

@@ -493,7 +493,8 @@ fn row(counts: &Counts, ran: &Ran) -> SessionTrial {
         failed: counts.failed() + errors,
         retransmitted: counts.retransmitted(),
         retransmitted_syns: counts.retransmitted_syns,
-        duplicates: counts.duplicates + counts.unexpected,
+        // What is behind an answer's end is the server's fault, and counted above.
+        duplicates: counts.duplicates + counts.unexpected.saturating_sub(counts.overlong),
         late: ran.late,
         ..SessionTrial::default()
     }

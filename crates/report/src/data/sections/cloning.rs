@@ -214,8 +214,12 @@ pub struct ClonedAnswers {
     /// Answers of those compared that are equal: in HTTP/1 the status line, the body and the header fields that do not differ
     /// by nature; in any other protocol every byte.
     pub same: u64,
-    /// They begin differently: the first of these five that holds is counted.
+    /// They begin differently: the first of these six that holds is counted.
     pub lines_differ: u64,
+    /// Answers of the target that break the rules by which a client finds their ends (chunk sizes that do not fit, lengths that contradict each other, more
+    /// than was asked for), where the server's do not.
+    #[serde(default)]
+    pub malformed: u64,
     /// They begin alike, and their bodies' sizes differ.
     pub sizes_differ: u64,
     /// Answers whose bodies have the same size and differ.
@@ -288,7 +292,7 @@ pub struct ClonedNoise {
 /// In what answers differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedDifference {
-    /// `first_line`, `size` (of bodies), `body`, `cut_short` or `field` (of heads).
+    /// `first_line`, `malformed`, `size` (of bodies), `body`, `cut_short` or `field` (of heads, trailers among them).
     pub kind: String,
     /// What the server's answer has.
     pub online: String,
@@ -396,7 +400,12 @@ impl ClonedConnections {
 impl ClonedAnswers {
     /// Answers that differ.
     pub fn differing(&self) -> u64 {
-        self.lines_differ + self.sizes_differ + self.bodies_differ + self.cut_short + self.fields_differ
+        self.lines_differ
+            + self.malformed
+            + self.sizes_differ
+            + self.bodies_differ
+            + self.cut_short
+            + self.fields_differ
     }
 
     /// Answers that differ, or are missing.

@@ -83,6 +83,13 @@ pub struct Sessions {
     /// same.
     #[serde(default)]
     pub answers_to_the_close: u64,
+    /// Answers whose Content-Length is no number or contradicts another one (RFC 9112, section 6.3): where they end is not known, and those that the
+    /// close ended are among `answers`.
+    #[serde(default)]
+    pub misframed_answers: u64,
+    /// Answers with more bytes behind them than their heads announce. The further bytes are no answer.
+    #[serde(default)]
+    pub overlong_answers: u64,
     /// Of connections that were held open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldSessions>,

@@ -62,6 +62,8 @@ impl Sessions {
             ("interim, of 1xx", self.interim_answers, false),
             ("without a length", self.unframed_answers, false),
             ("ended by the close alone", self.answers_to_the_close, false),
+            ("with lengths that contradict each other", self.misframed_answers, false),
+            ("longer than announced", self.overlong_answers, false),
         ])
     }
 
