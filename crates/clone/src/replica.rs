@@ -697,8 +697,8 @@ impl Replica {
         self.settle(comparison);
     }
 
-    /// The target's answer to this request breaks the rules that say where it ends. It is compared when the server's is whole, unless that breaks
-    /// them, too; then nothing of the session is followed any more.
+    /// The target's answer to this request breaks the rules that say where it ends. It is compared when the server's is whole, unless
+    /// that breaks them, too; then nothing of the session is followed any more.
     fn breaks(
         &mut self,
         number: Option<u32>,

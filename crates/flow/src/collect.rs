@@ -189,8 +189,6 @@ struct Current {
     /// Its sets, and those of reserved numbers among them.
     sets: u64,
     reserved: u64,
-    /// Templates of options.
-    options_templates: u64,
     /// Its counts and lengths disagree with what it holds.
     disagrees: bool,
 }
@@ -625,10 +623,10 @@ impl Session {
     }
 
     /// Does the count in the head of a message of v9 agree with what was read of the message? It counts records of all kinds, templates
-    /// among them (RFC 3954, 5.1); some exporters leave out templates, others options and their templates (softflowd), others count sets. Of a
+    /// among them (RFC 3954, 5.1); some exporters leave out templates, others options as well (softflowd), others count sets. Of a
     /// message with sets that nobody can count there is nothing to compare.
     fn is_count(&mut self, domain: u32, count: u64, before: &Counters) -> bool {
-        let Current { message, waited, sets, reserved, spoiled, options_templates, .. } = self.current;
+        let Current { message, waited, sets, reserved, spoiled, .. } = self.current;
         let Some(domain) = self.domains.get_mut(&(Format::V9, domain)) else { return true };
         if reserved > 0 || domain.waiting.rest_of(message, spoiled) != 0 {
             return true;
@@ -637,7 +635,7 @@ impl Session {
         let flows = now.records - before.records - waited[0];
         let records = flows + now.options - before.options - waited[1];
         let templates = now.templates - before.templates;
-        [records + templates, records, flows + templates - options_templates, sets].contains(&count)
+        [records + templates, records, flows, sets].contains(&count)
     }
 
     fn ipfix(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
@@ -734,7 +732,6 @@ impl Session {
             };
             let template = Template::read(&mut cursor, fields, options.then_some(scopes), head.format)?;
             self.counters.templates += 1;
-            self.current.options_templates += u64::from(options);
             self.keep(number, template, head, each);
         }
         Ok(())
