@@ -109,7 +109,13 @@ mod tests {
 
     #[test]
     fn what_was_dropped_while_nothing_was_sent_is_said_and_not_left_out() {
-        let stretch = |sent| Interval { tx_frames: Some(sent), end_ns: 1, ..Interval::default() };
+        let stretch = |sent| Interval {
+            tx_frames: Some(sent),
+            rx_frames: Some(sent),
+            lost_frames: Some(0),
+            end_ns: 1,
+            ..Interval::default()
+        };
         let stretches = [stretch(10), stretch(0), stretch(10)];
         let part = |frames: [u64; 3]| Part { class: "part s0", name: "a".to_owned(), frames: frames.into() };
         let parts = [part([1, 2, 3]), part([1, 5, 0])];
