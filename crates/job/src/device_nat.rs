@@ -7,6 +7,7 @@ use ::lab::{ENV_NAT, Lab, Namespace, NamespaceRef};
 use anyhow::{Context as _, Result};
 use report::units::counted;
 use report::{Code, NatCounts, Report};
+use std::sync::OnceLock;
 
 /// A NAT of a lab.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct DeviceNat {
     namespace: Namespace,
     /// Nobody else looks at it, so that its table may be emptied.
     own: bool,
+    /// Why it did not say what it had counted, the first time.
+    silent: OnceLock<String>,
 }
 
 /// What it had counted at a moment.
@@ -25,7 +28,7 @@ impl DeviceNat {
     pub(crate) fn of(lab: &Lab) -> Result<Option<DeviceNat>> {
         let Some([near, _]) = &lab.device else { return Ok(None) };
         let namespace = near.namespace.try_clone()?;
-        Ok(nat::tracked(&namespace)?.map(|_| DeviceNat { namespace, own: true }))
+        Ok(nat::tracked(&namespace)?.map(|_| DeviceNat { namespace, own: true, silent: OnceLock::new() }))
     }
 
     /// That of the lab that this process runs in, if it has one and the interface is an end of it.
@@ -37,7 +40,7 @@ impl DeviceNat {
         }
         let named =
             NamespaceRef::parse(&name).with_context(|| format!("the variable {ENV_NAT} is damaged"))?;
-        Ok(Some(DeviceNat { namespace: named.open()?, own: false }))
+        Ok(Some(DeviceNat { namespace: named.open()?, own: false, silent: OnceLock::new() }))
     }
 
     /// What it has counted before a trial, for which a table of the job's own is emptied.
@@ -48,19 +51,40 @@ impl DeviceNat {
         Ok(Before(self.tracked()?))
     }
 
-    /// What it has counted since.
-    pub(crate) fn since(&self, Before(before): &Before) -> Result<NatCounts> {
-        Ok(counts(&self.tracked()?.since(before)))
+    /// What it has counted since. Where that cannot be read any more, it is not known, and `compare` says so.
+    pub(crate) fn since(&self, Before(before): &Before) -> Option<NatCounts> {
+        let removed = "rules of its table were removed or made anew meanwhile";
+        match self.tracked().and_then(|now| now.since(before).context(removed)) {
+            Ok(counted) => Some(counts(&counted)),
+            Err(error) => {
+                self.silent.get_or_init(|| format!("{error:#}"));
+                None
+            }
+        }
     }
 
     fn tracked(&self) -> Result<Tracked> {
-        nat::tracked(&self.namespace)?
-            .context("the device's rules are gone: what the NAT of the lab counted is not known")
+        nat::tracked(&self.namespace)?.context("its table has no rule that translates")
+    }
+
+    /// Warnings of what it did not say, and of connections that finished and that it says nothing of, by what finished in each trial
+    /// and what it counted meanwhile.
+    pub(crate) fn compare<'c>(
+        &self,
+        report: &mut Report,
+        trials: impl Iterator<Item = (u64, Option<&'c NatCounts>)>,
+    ) {
+        if let Some(why) = self.silent.get() {
+            report
+                .warnings
+                .add(Code::KernelSilent, format!("what the NAT of the lab counted is not known: {why}"));
+        }
+        compare(report, trials);
     }
 }
 
 /// A warning where connections finished that the NAT says nothing of, by what finished in each trial and what the NAT counted meanwhile.
-pub(crate) fn compare<'c>(report: &mut Report, trials: impl Iterator<Item = (u64, Option<&'c NatCounts>)>) {
+fn compare<'c>(report: &mut Report, trials: impl Iterator<Item = (u64, Option<&'c NatCounts>)>) {
     let beyond = |(finished, nat): (u64, Option<&NatCounts>)| Some((finished, nat?.translated));
     let differing: Vec<(u64, u64)> =
         trials.filter_map(beyond).filter(|(finished, translated)| finished > translated).collect();

@@ -49,6 +49,8 @@ pub struct Tracked {
     pub dropped: u64,
     /// Entries that a full table gave up for new ones.
     pub early_dropped: u64,
+    /// Rules of it that these counts are of.
+    pub rules: u64,
 }
 
 const TABLE: &str = "lab";
@@ -165,8 +167,8 @@ pub fn tracked(namespace: &Namespace) -> Result<Option<Tracked>, LabError> {
     };
     let rules = socket.request(ask(NFTABLES, GET_RULE, DUMP, FAMILY_IPV4)).map_err(failed)?;
     let mut told = Tracked::default();
-    let its_own = rules.iter().filter(|rule| told.add_rule(Attributes::after(rule, HEADER))).count();
-    if its_own == 0 {
+    let translating = rules.iter().filter(|rule| told.add_rule(Attributes::after(rule, HEADER))).count();
+    if translating == 0 {
         return Ok(None);
     }
     let all = socket.request(ask(CONNTRACK, STATS, REQUEST, 0)).map_err(failed)?;
@@ -197,34 +199,39 @@ pub fn forget(namespace: &Namespace) -> Result<(), LabError> {
 }
 
 impl Tracked {
-    /// Adds what a rule has counted. False: it is none of this table.
+    /// Adds what a rule of this table has counted. True: it is the one that translates.
     fn add_rule(&mut self, rule: Attributes<'_>) -> bool {
         if rule.str(1).as_deref() != Some(TABLE) {
             return false;
         }
         let has = |name: &str| expressions(rule).any(|(found, _)| found == name);
+        let translates = has("masq");
         let count = match () {
-            () if has("masq") => &mut self.translated,
+            () if translates => &mut self.translated,
             () if has("connlimit") => &mut self.over_connections,
             () if has("limit") => &mut self.over_rate,
             () => &mut self.invalid,
         };
         *count += counted(rule).unwrap_or(0);
-        true
+        self.rules += 1;
+        translates
     }
 
-    /// What was counted since `before`; entries are those of now.
-    pub fn since(&self, before: &Tracked) -> Tracked {
-        let rise = |of: fn(&Tracked) -> u64| of(self).saturating_sub(of(before));
-        Tracked {
+    /// What was counted since `before`; entries are those of now. `None`: rules were removed or made anew, and what they had counted is
+    /// gone with them.
+    pub fn since(&self, before: &Tracked) -> Option<Tracked> {
+        let rise = |of: fn(&Tracked) -> u64| of(self).checked_sub(of(before));
+        rise(|told| told.rules)?;
+        Some(Tracked {
             entries: self.entries,
-            translated: rise(|told| told.translated),
-            over_connections: rise(|told| told.over_connections),
-            over_rate: rise(|told| told.over_rate),
-            invalid: rise(|told| told.invalid),
-            insert_failed: rise(|told| told.insert_failed),
-            dropped: rise(|told| told.dropped),
-            early_dropped: rise(|told| told.early_dropped),
-        }
+            translated: rise(|told| told.translated)?,
+            over_connections: rise(|told| told.over_connections)?,
+            over_rate: rise(|told| told.over_rate)?,
+            invalid: rise(|told| told.invalid)?,
+            insert_failed: rise(|told| told.insert_failed)?,
+            dropped: rise(|told| told.dropped)?,
+            early_dropped: rise(|told| told.early_dropped)?,
+            rules: self.rules,
+        })
     }
 }

@@ -34,11 +34,17 @@ pub fn run(args: &Trend) -> Result<u8> {
         );
     }
     if let Some(page) = &args.page {
-        write("--page", page, trend::page(&trend).as_bytes(), "page", is_page)?;
+        refuse("--page", page, "page", is_page)?;
+    }
+    if let Some(table) = &args.parquet {
+        refuse("--parquet", table, TABLE, trend::is_table)?;
+    }
+    if let Some(page) = &args.page {
+        write("--page", page, trend::page(&trend).as_bytes())?;
     }
     if let Some(table) = &args.parquet {
         let bytes = trend::parquet(&trend).map_err(|why| anyhow!("--parquet: {why}"))?;
-        write("--parquet", table, &bytes, "table of trends", trend::is_table)?;
+        write("--parquet", table, &bytes)?;
     }
     let text = match (args.json, args.format) {
         (true, _) => trend::json(&trend),
@@ -77,16 +83,29 @@ fn is_page(path: &Path) -> bool {
     read.is_ok() && String::from_utf8_lossy(&beginning).contains(report::html::GENERATOR)
 }
 
-/// Writes a file beside its name, and gives it that when it is whole. Only what is such a one of ours is replaced.
-fn write(option: &str, path: &Path, bytes: &[u8], what: &str, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
+/// What a file of Parquet is.
+const TABLE: &str = "table of trends";
+
+/// Only what is such a one of ours is replaced: looked at before anything is written.
+fn refuse(option: &str, path: &Path, what: &str, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
     let failed = || format!("{option} {}", printable(&path.display().to_string()));
     let path = report::place::resolve(path).with_context(failed)?;
-    if fs::symlink_metadata(&path).is_ok() && !is_ours(&path) {
+    // (A pipe would have no end.)
+    if let Ok(there) = fs::symlink_metadata(&path)
+        && !(there.is_file() && is_ours(&path))
+    {
         bail!(
             "{}: it is there already and is no {what} of netdyno's; move it or name another file",
             failed()
         );
     }
+    Ok(())
+}
+
+/// Writes a file beside its name, and gives it that when it is whole.
+fn write(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = || format!("{option} {}", printable(&path.display().to_string()));
+    let path = report::place::resolve(path).with_context(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".netdyno-trend-")

@@ -259,6 +259,32 @@ fn a_nat_translates_and_what_it_says_of_itself_is_what_nftables_and_connection_t
 }
 
 #[test]
+fn what_a_nat_counted_is_not_known_where_its_rules_go_away_and_the_rest_of_the_result_stays() {
+    let dir = folder();
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let served = format!("{binary} sessions serve --on rx0 -q");
+    for (n, gone) in ["flush ruleset", "flush chain ip lab postrouting"].into_iter().enumerate() {
+        let result = path(&dir, &format!("result-{n}.json"));
+        // (Rules are removed while connections are opened: what those before it had counted goes with them.)
+        let script = format!(
+            "{binary} sessions --on tx0 --to 198.19.0.2:80 --clients 198.18.1.0/24 --rate 200cps --duration 2s --rto 100ms \
+             --timeout 1s --json -q > {result} & run=$!
+             until ip netns exec dut nft list ruleset | grep -q 'packets [1-9].*masquerade'; do sleep 0.05; done
+             ip netns exec dut nft {gone}; wait $run; test $? -lt 2"
+        );
+        let mut lab = command("netdyno lab --connections 3000");
+        lab.args(["--server", &served, "--", "sh", "-c", &script]);
+        start(lab).wait().ok();
+        let text = std::fs::read_to_string(&result).expect("a result");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("a result");
+        let sessions = &report["result"]["sessions"];
+        assert!(number(&sessions["opened"]) > 100 && sessions["nat"].is_null(), "{gone}: {sessions}");
+        let said = report["warnings"].to_string();
+        assert!(said.contains("what the NAT of the lab counted is not known"), "{gone}: {said}");
+    }
+}
+
+#[test]
 fn connections_through_a_nat_come_from_its_address() {
     let peer = "import socket; s = socket.create_server((\"198.19.0.2\", 9)); c, a = s.accept(); print(a[0])";
     let script = format!(

@@ -8,7 +8,7 @@ use super::Run;
 use super::clone::safety::is_private;
 use super::{passive, shared};
 use crate::carrier::{self, Ends};
-use crate::device_nat::{self, DeviceNat};
+use crate::device_nat::DeviceNat;
 use crate::panel::Names;
 use crate::place::Place;
 use crate::run::counters::Leaving;
@@ -116,9 +116,9 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
         intervals.map(|ends| outcome::interval(ends.map(|(at, now)| (at, moved(&now))))).collect();
     outcome::fill(&mut report, &plan, (&counts, &ran, open), &times);
     if let (Some((before, nat)), Some(made)) = (nat, &mut report.result.sessions) {
-        let counted = nat.since(&before)?;
-        made.nat = Some(counted.clone());
-        device_nat::compare(&mut report, [(counts.finished, Some(&counted))].into_iter());
+        let counted = nat.since(&before);
+        made.nat.clone_from(&counted);
+        nat.compare(&mut report, [(counts.finished, counted.as_ref())].into_iter());
     }
     outcome::judge(&mut report, &plan, (&counts, &ran, open), plan.is_bounded());
     outcome::beside(&mut report, &plan, &place, &counts);

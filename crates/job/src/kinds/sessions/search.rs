@@ -15,7 +15,7 @@ mod lab;
 
 use super::{IN_FLIGHT, Plan, outcome, way};
 use crate::carrier::{self, Ends};
-use crate::device_nat::{self, DeviceNat};
+use crate::device_nat::DeviceNat;
 use crate::kinds::{Run, passive, shared};
 use crate::panel::{Names, Panel};
 use crate::place::Place;
@@ -152,7 +152,9 @@ fn search(
         course.judge_incomplete(&mut report, None);
     }
     let trials = std::mem::take(&mut course.rows);
-    device_nat::compare(&mut report, trials.iter().map(|trial| (trial.finished, trial.nat.as_ref())));
+    if let Some(nat) = nat {
+        nat.compare(&mut report, trials.iter().map(|trial| (trial.finished, trial.nat.as_ref())));
+    }
     let mut searched = Found {
         kind: SessionsSearchKind::from(job.find.name()),
         server: plan.options.server.to_string(),
@@ -296,7 +298,7 @@ impl Bench<'_> {
         });
         let Ok(ran) = ran else { bail!("the thread that opens connections ended by a defect") };
         let ran = ran.context("opening connections")?;
-        let nat = nat.map(|(nat, before)| nat.since(&before)).transpose()?;
+        let nat = nat.and_then(|(nat, before)| nat.since(&before));
         Ok((self.clients.counts().since(&before), ran, nat))
     }
 
