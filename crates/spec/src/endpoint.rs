@@ -389,7 +389,8 @@ impl Kind for Endpoint {
     }
 
     fn asks(&self) -> Consent {
-        let hosts: Vec<&str> = if self.mesh { self.host.split(',').collect() } else { vec![&self.host] };
+        let hosts: Vec<&str> =
+            if self.mesh { self.host.split(',').map(str::trim).collect() } else { vec![&self.host] };
         let addresses = hosts.into_iter().filter(|host| !host.is_empty()).map(str::to_owned).collect();
         Consent { addresses, read: self.token_file.iter().cloned().collect(), ..Consent::default() }
     }
