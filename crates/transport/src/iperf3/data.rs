@@ -843,7 +843,7 @@ fn possible(
     // Of a time that was not said ours is taken. Its time began and ended while ours ran, but for the ways of the messages.
     let short = SHORT.max(LATE.min(span.counted / 2.0));
     if stream.end > 0.0 && (stream.end + short < span.counted || stream.end > span.passed + LATE) {
-        return Err(format!("a stream took {} seconds of {}", stream.end, span.counted));
+        return Err(format!("a stream took {} seconds, and {:.3} here", stream.end, span.counted));
     }
     let udp = params.protocol == Protocol::Udp;
     let (bytes, packets) = (stream.bytes, stream.packets);
