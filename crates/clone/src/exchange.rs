@@ -278,6 +278,14 @@ impl Comparison {
         self.count(difference, &Kind { count: 1, example: *ask, first });
     }
 
+    /// An answer that was counted as alike is not: the target said more than that.
+    pub(crate) fn overran(&mut self, example: Line, line: Line) {
+        let Some(same) = self.same.checked_sub(1) else { return };
+        self.same = same;
+        self.malformed += 1;
+        self.count(Difference::Malformed(line), &Kind { count: 1, example, first: None });
+    }
+
     fn count(&mut self, difference: Difference, kind: &Kind) {
         if let Some(known) = self.kinds.get_mut(&difference) {
             known.count += kind.count;

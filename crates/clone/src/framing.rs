@@ -358,7 +358,6 @@ impl Framer {
     ) -> Result<(), Lost> {
         let line = Line::of(head);
         let mut said = Head { line, ..Head::default() };
-        let length = Length::of(head)?;
         let nothing = if answer {
             let status = head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5));
             let status =
@@ -376,7 +375,8 @@ impl Framer {
             false
         };
         took.head = Some(said);
-        let state = match length {
+        // What has no body needs no length (RFC 9112, section 6.3, rule 1).
+        let state = match if nothing { Length::None } else { Length::of(head)? } {
             _ if nothing => None,
             Length::Bytes(0) => None,
             Length::Bytes(length) => Some(State::Body(length)),
@@ -467,7 +467,7 @@ enum Length {
 impl Length {
     /// RFC 9112, section 6.3: a Transfer-Encoding goes before every Content-Length, of which several have to be the same.
     fn of(head: &[u8]) -> Result<Length, Lost> {
-        let (mut length, mut coding) = (None, None);
+        let (mut length, mut coding, mut fault) = (None, None, false);
         for field in head.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = field.iter().position(|byte| *byte == b':') else { continue };
             let (name, value) = field.split_at(colon);
@@ -486,17 +486,16 @@ impl Length {
                     coding = Some(item);
                     continue;
                 }
-                let number = number(item, 10).ok_or(Lost::Malformed)?;
-                if length.replace(number).is_some_and(|before| before != number) {
-                    return Err(Lost::Malformed);
-                }
+                let number = number(item, 10);
+                fault |= number.is_none() || length.replace(number).is_some_and(|before| before != number);
             }
         }
         Ok(match (coding, length) {
             (Some(last), _) if last.eq_ignore_ascii_case(b"chunked") => Length::Chunked,
             (Some(_), _) => Length::Encoded,
-            (None, Some(length)) => Length::Bytes(length),
-            (None, None) => Length::None,
+            // Only where no coding goes before them they have to agree.
+            (None, _) if fault => return Err(Lost::Malformed),
+            (None, length) => length.flatten().map_or(Length::None, Length::Bytes),
         })
     }
 }
@@ -643,6 +642,8 @@ mod tests {
             ("Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", true),
             ("Content-Length: 5, 5\r\n\r\nhello", true),
             ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n", true),
+            ("Content-Length: 50\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true),
+            ("Transfer-Encoding: chunked\r\nContent-Length: x\r\n\r\n5\r\nhello\r\n0\r\n\r\n", true),
             ("Content-Length: 50\r\nContent-Length: 5\r\n\r\nhello", false),
             ("Content-Length: 50, 5\r\n\r\nhello", false),
             ("Content-Length: +5\r\n\r\nhello", false),
@@ -664,6 +665,20 @@ mod tests {
             }
         }
         assert_eq!(messages(Protocol::Http, b"hello\n", 3, true), Err(Lost::Malformed));
+        // No body, no length.
+        let two = "Content-Length: 50\r\nContent-Length: 5\r\n\r\n";
+        for status in ["204 No Content", "304 Not Modified", "103 Early Hints"] {
+            let bytes = format!("HTTP/1.1 {status}\r\n{two}");
+            let found = messages(Protocol::Http, bytes.as_bytes(), 7, true).unwrap();
+            assert_eq!(
+                found.iter().map(|(length, _)| *length).collect::<Vec<_>>(),
+                [bytes.len()],
+                "{status}"
+            );
+        }
+        let bytes = format!("{head}{two}");
+        let took = Framer::default().take(Protocol::Http, bytes.as_bytes(), (true, true), &mut |_| ());
+        assert!(took.unwrap().ended);
         // Not chunked last: to the end of the connection, whatever length is said beside it.
         for coding in ["gzip", "xchunked", "chunked, gzip"] {
             let bytes = format!("{head}Transfer-Encoding: {coding}\r\nContent-Length: 5\r\n\r\nhello");

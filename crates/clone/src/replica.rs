@@ -102,6 +102,8 @@ pub struct Replica {
     /// What the target said and the server has not said yet, where messages are not told apart.
     #[allow(clippy::box_collection, reason = "most are empty, and their size counts in each session")]
     ahead: Option<Box<Vec<u8>>>,
+    /// What the last answer that was compared is of, and how it begins, if it is the server's: more may come behind it.
+    alike: Option<Box<[Line; 2]>>,
     framer: Framer,
     /// When the target last answered,
     answer_ns: u64,
@@ -146,6 +148,8 @@ pub struct Replica {
     lost: bool,
     /// An answer of the target broke the rules: what it says from there on is not looked at.
     broken: bool,
+    /// It was more than was asked for, behind an answer that was compared already: whether the server does the same is not known yet.
+    overlong: bool,
     impatient: bool,
     /// The server spoke first, and the target is waited for.
     greets: bool,
@@ -164,6 +168,7 @@ impl Replica {
             queue: None,
             exchanges: None,
             ahead: None,
+            alike: None,
             framer: Framer::default(),
             answer_ns: 0,
             said_ns: 0,
@@ -191,6 +196,7 @@ impl Replica {
             compares,
             lost: false,
             broken: false,
+            overlong: false,
             impatient: false,
             greets: false,
             overran: false,
@@ -530,6 +536,10 @@ impl Replica {
         if self.protocol == Protocol::Unknown {
             self.protocol = protocol;
         }
+        // The server's last answer is known to be whole now.
+        if self.overlong {
+            self.overran_alone(comparison);
+        }
         let full = self.exchanges.as_ref().is_some_and(|exchanges| exchanges.len() >= MOST_EXCHANGES);
         let lost = self.lost && protocol != Protocol::Turns;
         comparison.requests += u64::from(self.compares || lost);
@@ -629,7 +639,7 @@ impl Replica {
         }
         self.compares = false;
         self.framer = Framer::default();
-        self.ahead = None;
+        (self.ahead, self.alike, self.overlong) = (None, None, false);
     }
 
     /// The target answers.
@@ -674,6 +684,10 @@ impl Replica {
                     let line = self.framer.head().or(begins.then_some(rest)).map(Line::of);
                     return self.breaks(Some(number), (rest.len() as u64, line), now_ns, comparison);
                 }
+                // Of its own accord a server says only that it waited for too long (RFC 9110, section 15.5.9): no fault of the answer before.
+                Ok(_) if begins && self.alike.is_some() && is_timeout(rest) => {
+                    return self.unframed(comparison);
+                }
                 // More than was asked for: no client takes that for a part of the answer before.
                 Ok(_) | Err(Lost::Malformed) => {
                     return self.breaks(number.checked_sub(1), (0, None), now_ns, comparison);
@@ -708,14 +722,30 @@ impl Replica {
     ) {
         let compares = self.compares;
         let exchange = number.and_then(|number| self.exchange(number)).filter(|_| compares);
-        let Some(exchange) = exchange else { return self.unframed(comparison) };
-        exchange.target.came(bytes, line, true, now_ns);
-        exchange.target.malformed = true;
+        if let Some(exchange) = exchange {
+            exchange.target.came(bytes, line, true, now_ns);
+            exchange.target.malformed = true;
+        } else if compares && self.alike.is_some() {
+            self.overlong = true;
+        } else {
+            return self.unframed(comparison);
+        }
         self.broken = true;
         self.answers = u32::MAX;
         self.answer_ns = now_ns;
         self.framer = Framer::default();
-        self.settle(comparison);
+        match self.overlong && self.exchanges.is_some() {
+            true => self.overran_alone(comparison),
+            false => self.settle(comparison),
+        }
+    }
+
+    /// More than was asked for came behind an answer that had been found alike, and the server said no more: it is not like that one.
+    fn overran_alone(&mut self, comparison: &mut Comparison) {
+        if let Some([ask, line]) = self.alike.take().map(|alike| *alike) {
+            comparison.overran(ask, line);
+        }
+        self.unframed(comparison);
     }
 
     /// Of a copy whose answers are not compared, bytes belong to the oldest request that was said and is not answered as far as the server
@@ -842,7 +872,12 @@ impl Replica {
                 break;
             }
             if self.compares {
+                let before = comparison.same;
                 comparison.settle(first, Ended::Whole, framed);
+                match framed && comparison.same > before {
+                    true => **self.alike.get_or_insert_default() = [first.ask, first.online.line],
+                    false => self.alike = None,
+                }
             }
             let broken = framed && first.target.malformed;
             exchanges.pop_front();
@@ -858,6 +893,9 @@ impl Replica {
 
     /// Nothing more comes of either side: counts the exchanges that are left.
     pub fn settle_all(&mut self, now_ns: u64, comparison: &mut Comparison) {
+        if self.overlong {
+            self.overran_alone(comparison);
+        }
         let framed = self.is_framed();
         if let Some(ahead) = self.ahead.take().filter(|_| self.compares) {
             let last = self.exchanges.as_mut().and_then(|all| all.iter_mut().rfind(|one| one.sent_ns != 0));
@@ -881,6 +919,11 @@ impl Replica {
             }
         }
     }
+}
+
+/// Is it an answer that no request is needed for?
+fn is_timeout(head: &[u8]) -> bool {
+    head.starts_with(b"HTTP/1.") && head.get(8..12) == Some(b" 408")
 }
 
 #[cfg(test)]
@@ -1309,5 +1352,50 @@ mod tests {
         // The server's answer is none like that.
         answers(&mut replica, 0, 4, &mut comparison);
         assert_eq!((comparison.malformed, comparison.unframed_sessions), (1, 1));
+    }
+
+    #[test]
+    fn more_than_was_asked_for_behind_an_answer_found_alike_makes_it_another_unless_the_server_says_more_too()
+    {
+        const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
+        let counts = |c: &Comparison| [c.same, c.malformed, c.unfollowed, c.unframed_sessions, c.requests];
+        for (more, then, wanted) in [
+            (&b", world"[..], "ends", [0, 1, 0, 1, 1]),
+            (ANSWER, "ends", [0, 1, 0, 1, 1]),
+            (b", world", "asks", [0, 1, 1, 1, 2]),
+            (b", world", "had asked", [0, 1, 1, 1, 2]),
+            (b", world", "server", [1, 0, 0, 1, 1]),
+            (LATE, "ends", [1, 0, 0, 1, 1]),
+        ] {
+            let (mut replica, mut comparison) = (Replica::new(true), Comparison::default());
+            let ask = |replica: &mut Replica, number, comparison: &mut Comparison| {
+                replica.asked(number, Line::of(GET), Protocol::Http, comparison);
+                replica.asked_whole(number, false, 1);
+            };
+            replica.connected(1);
+            ask(&mut replica, 0, &mut comparison);
+            replica.say((GET, GET.len()), &mut None, (0, 0, 1), (1, 1));
+            answers(&mut replica, 0, 2, &mut comparison);
+            replica.received(ANSWER, 3, &mut comparison);
+            assert_eq!(comparison.same, 1);
+            if then == "had asked" {
+                ask(&mut replica, 1, &mut comparison);
+            }
+            replica.received(more, 50_000_000, &mut comparison);
+            match then {
+                "asks" => ask(&mut replica, 1, &mut comparison),
+                "server" => replica.unframed(&mut comparison),
+                _ => {}
+            }
+            // What follows is not looked at.
+            replica.received(ANSWER, 60_000_000, &mut comparison);
+            replica.settle_all(70_000_000, &mut comparison);
+            assert_eq!(counts(&comparison), wanted, "{} {then}", more.escape_ascii());
+            assert_eq!(comparison.contradiction(), None);
+            assert_eq!(
+                comparison.ranked().first().map(|(_, kind)| kind.example),
+                (wanted[1] > 0).then(|| Line::of(GET))
+            );
+        }
     }
 }

@@ -295,6 +295,7 @@ fn figures_of_a_server_that_cannot_be_are_refused() {
         (r#"{"id":1,"bytes":GOT,"end_time":1.0,"jitter":-1}"#, 1, "jitter is -1e0 seconds"),
         (r#"{"id":1,"bytes":GOT,"end_time":1.0,"errors":9}"#, 1, "lost 9 of 0 datagrams"),
         (r#"{"id":7,"bytes":GOT,"end_time":1.0}"#, 1, "stream 1 is missing"),
+        (r#"{"id":1,"bytes":GOT,"end_time":500000}"#, 1, "a stream took 500000 seconds"),
         // A time of which there is no rate is none.
         (r#"{"id":1,"bytes":GOT,"end_time":1e-300}"#, 0, ""),
     ] {

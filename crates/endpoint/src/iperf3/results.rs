@@ -65,6 +65,13 @@ pub fn stream_id(index: usize) -> u32 {
     u32::try_from(index).map_or(u32::MAX, |index| if index == 0 { 1 } else { index + 2 })
 }
 
+impl Cpu {
+    /// Whether a host can have used that; who wrote it is not asked.
+    pub fn is_possible(&self) -> bool {
+        [self.total, self.user, self.system].iter().all(|percent| (0.0..=MOST_CPU).contains(percent))
+    }
+}
+
 impl Results {
     /// As sent.
     pub fn json(&self) -> Value {
@@ -171,18 +178,23 @@ impl Results {
 }
 
 impl Stream {
-    /// A receiver misses none but those that it knows of.
+    /// A receiver misses none but those that it knows of, of those that count as of all; and no more come late than came.
     fn is_possible(self) -> Result<Stream, Error> {
-        match u64::try_from(self.errors).is_ok_and(|missed| missed > self.packets) {
-            true => {
-                let said = format!("a stream lost {} of {} datagrams", self.errors, self.packets);
-                Err(Error::Results(said))
-            }
-            false => Ok(self),
+        let (left_errors, left_packets) = self.omitted.unwrap_or((0, 0));
+        let errors = i128::from(self.errors);
+        let packets = i128::from(self.packets);
+        let counting = packets - i128::from(left_packets);
+        let lost = errors - i128::from(left_errors);
+        if errors > packets || errors < -packets || counting < 0 || lost > counting {
+            let said = format!("a stream lost {lost} of {counting} datagrams");
+            return Err(Error::Results(said));
         }
+        Ok(self)
     }
 }
 
+/// Percent of a core, of a host with ten thousand of them.
+const MOST_CPU: f64 = 100.0 * 10_000.0;
 /// Seconds of a test that has a rate,
 const LEAST_TIME: f64 = 1e-3;
 /// and of the longest one.
@@ -220,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(bytes: u64, errors in i64::MIN..1000, packets in 1000u64.., jitter in 0.0..1e5f64, again in proptest::option::of(0..1u64 << 60)) {
+        fn what_is_written_is_read(bytes: u64, errors in -1000i64..900, packets in 1000u64.., jitter in 0.0..1e5f64, again in proptest::option::of(0..1u64 << 60)) {
             let results = Results {
                 cpu: Cpu { total: 1.5, user: 0.5, system: 1.0 },
                 retransmits: again.is_some(),
@@ -253,6 +265,9 @@ mod tests {
         let of = |member: &str, value: &str| {
             let mut stream =
                 json!({"id": 1, "bytes": 5, "errors": 0, "packets": 4, "jitter": 0.1, "end_time": 1.0});
+            if member == "omitted_packets" {
+                (stream["errors"], stream["omitted_errors"]) = (json!(3), json!(0));
+            }
             stream[member] = serde_json::from_str(value).unwrap();
             Results::of(&json!({ "streams": [stream] }))
         };
@@ -262,13 +277,21 @@ mod tests {
             ("jitter", "-1"),
             ("jitter", "1e300"),
             ("errors", "5"),
+            ("errors", "-5"),
+            ("omitted_packets", "5"),
+            ("omitted_packets", "2"),
             ("bytes", "-1"),
             ("bytes", "1e300"),
         ] {
             assert!(matches!(of(member, value), Err(Error::Results(_))), "{member} {value}");
         }
         // Duplicates lower what was lost; and who says no time has ours.
-        assert_eq!(of("errors", "-5").unwrap().streams[0].errors, -5);
+        assert_eq!(of("errors", "-4").unwrap().streams[0].errors, -4);
+        assert_eq!(of("omitted_packets", "1").unwrap().streams[0].omitted, Some((0, 1)));
+        for (percent, possible) in [(-50.0, false), (1e300, false), (0.0, true), (12_800.0, true)] {
+            let cpu = Cpu { total: percent, user: 0.0, system: 0.0 };
+            assert_eq!(cpu.is_possible(), possible, "{percent}");
+        }
         assert_eq!(of("end_time", "1e-300").unwrap().streams[0].end, 0.0);
         let one = of("errors", "4").unwrap();
         assert!(one.clone().has_all(1).is_ok());

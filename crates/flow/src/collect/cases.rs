@@ -372,6 +372,44 @@ fn a_sampled_packet_is_a_record_of_what_its_first_bytes_say() {
         assert!(others.iter().any(|(number, _)| number.id == section));
         assert_eq!(counters.records, 1);
     }
+    // What the record says itself counts, and the packet says the rest: of its addresses, too, or of other ones (a tunnel's).
+    let fields = [(8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (5, 1), (6, 1), (58, 2), (56, 6), (313, 90)];
+    let own = set(2, &template(300, &fields));
+    let said = |source: u64, others: [u64; 7]| {
+        let [port, to, protocol, tos, flags, vlan, mac] = others;
+        let all = [
+            (source, 4),
+            (0x0a00_0102, 4),
+            (port, 2),
+            (to, 2),
+            (protocol, 1),
+            (tos, 1),
+            (flags, 1),
+            (vlan, 2),
+        ];
+        [numbers(&all), numbers(&[(mac, 6)]), padded(&ip)].concat()
+    };
+    let body = [
+        said(0x0a00_0001, [7, 8, 17, 4, 2, 9, 0x0200_0000_0009]),
+        said(0x0a00_0001, [0; 7]),
+        said(0x0a00_0009, [0; 7]),
+    ];
+    let (records, _) = read(&[ipfix(&[own, set(300, &body.concat())])]);
+    let of = |at: usize| {
+        let one = &records[at].0;
+        assert_eq!((one.packets, one.octets), (1, 1500), "{at}");
+        (one.ports, one.protocol, one.tos, one.tcp_flags, one.vlans[0], one.macs[0][5])
+    };
+    assert_eq!(of(0), ([7, 8], 17, 4, 2, 9, 9));
+    assert_eq!(of(1), ([0x1234, 53], 17, 0xb8, 0, 0, 0));
+    assert_eq!(of(2), ([0; 2], 0, 0, 0, 0, 0));
+    // What is said without addresses stays as well.
+    let own = set(2, &template(300, &[(5, 1), (58, 2), (56, 6), (315, 90)]));
+    let body = [numbers(&[(4, 1), (9, 2), (0x0200_0000_0009, 6)]), padded(&frame)].concat();
+    let (records, _) = read(&[ipfix(&[own, set(300, &body)])]);
+    let one = &records[0].0;
+    assert_eq!((one.tos, one.vlans[0], one.macs[0][5], one.macs[1][5]), (4, 9, 9, 2));
+    assert_eq!((one.addresses[0], one.ports, one.packets), (ip_of([10, 0, 0, 1]), [0x1234, 53], 1));
     // What is no packet of IP is a packet still.
     let own = set(2, &template(300, &[(315, 90), (1, 4)]));
     let cut = [padded(&frame[..14]), numbers(&[(0, 4)])].concat();
@@ -385,6 +423,22 @@ fn a_sampled_packet_is_a_record_of_what_its_first_bytes_say() {
     let body = [numbers(&[(1, 4), (ms + 5, 8), (ms, 8)]), numbers(&[(1, 4), (ms + 5, 8), (0, 8)])].concat();
     let (records, _) = read(&[ipfix(&[own, set(300, &body)])]);
     assert_eq!(records.iter().map(|(one, _)| one.times_ns[0] / 1_000_000 - ms).collect::<Vec<_>>(), [0, 5]);
+    // Of several such times the most precise one that is none of zero, in whatever order.
+    let seconds = u64::from(SECONDS);
+    for fields in [[(322, 4), (323, 8)], [(323, 8), (322, 4)]] {
+        let own = set(2, &template(300, &[fields[0], fields[1], (8, 4)]));
+        let body = |ms: u64| {
+            let value = |id: u16| if id == 322 { seconds } else { ms };
+            numbers(&[
+                (value(fields[0].0), fields[0].1.into()),
+                (value(fields[1].0), fields[1].1.into()),
+                (1, 4),
+            ])
+        };
+        let (records, _) = read(&[ipfix(&[own, set(300, &[body(ms + 5), body(0)].concat())])]);
+        let found: Vec<_> = records.iter().map(|(one, _)| one.times_ns[0] / 1_000_000 - ms).collect();
+        assert_eq!(found, [5, 0], "{fields:?}");
+    }
 }
 
 fn ip_of(bytes: [u8; 4]) -> Option<std::net::IpAddr> {

@@ -247,7 +247,8 @@ struct Late<'a> {
     icmp_parts: [[u8; 2]; 2],
     selector: Option<u64>,
     rate: Rate,
-    observed_ns: u64,
+    /// By which element, and when: of several the most precise one counts, which has the highest number.
+    observed: (u16, u64),
     /// The beginning of a packet, and the link that its frame is of.
     section: Option<(LinkType, &'a [u8])>,
     section_length: Option<u64>,
@@ -322,7 +323,12 @@ impl<'a> Late<'a> {
                     keep();
                 }
             }
-            Place::Observed => self.observed_ns = times::absolute(field.kind, value, || bytes),
+            Place::Observed => {
+                let at_ns = times::absolute(field.kind, value, || bytes);
+                if at_ns > 0 && field.number.id > self.observed.0 {
+                    self.observed = (field.number.id, at_ns);
+                }
+            }
             Place::Section => {
                 let link = if field.number.id == 313 { LinkType::RAW } else { LinkType::ETHERNET };
                 self.section = Some((link, bytes));
@@ -375,20 +381,17 @@ impl<'a> Late<'a> {
 
     /// What a packet says of itself, where the record says no more of it (RFC 5477, section 8.5).
     fn settle_section(&self, record: &mut Record) {
-        let Some((link, bytes)) = self.section.filter(|_| record.addresses == [None; 2]) else { return };
+        let Some((link, bytes)) = self.section else { return };
         // A field of a fixed length is filled up behind a shorter packet.
         let length =
             self.section_length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
         let bytes = bytes.get(..length).unwrap_or(bytes);
         let frame = Frame { link, ..Frame::ethernet(bytes, record.exported_ns) };
-        let (packets, octets) = (record.packets, record.octets);
         // A later fragment's first one was hardly ever sampled: each packet stands for itself.
         if let Some(read) = sampled(&mut walk(), &frame, *record).or_else(|| sflow::short(&frame, *record)) {
-            *record = read;
+            complete(record, &read);
         }
-        // What the record counts itself counts.
-        record.packets = if packets > 0 { packets } else { 1 };
-        record.octets = if octets > 0 { octets } else { record.octets };
+        record.packets = record.packets.max(1);
     }
 
     fn settle_icmp(&self, record: &mut Record) {
@@ -421,7 +424,7 @@ impl<'a> Late<'a> {
             }
         }
         if record.times_ns == [0; 2] {
-            record.times_ns = [self.observed_ns; 2];
+            record.times_ns = [self.observed.1; 2];
         }
         let Some(duration_us) = self.duration_us else { return };
         let ns = duration_us.saturating_mul(1000);
@@ -431,6 +434,42 @@ impl<'a> Late<'a> {
             _ => {}
         }
     }
+}
+
+/// Takes what a packet says and the record itself does not. Of a packet in another one the record may mean the other.
+fn complete(record: &mut Record, read: &Record) {
+    fn fill<T: Copy + Default + PartialEq>(own: &mut T, read: T) {
+        if *own == T::default() {
+            *own = read;
+        }
+    }
+    // The octets of several are not those of one.
+    if record.packets <= 1 {
+        fill(&mut record.octets, read.octets);
+    }
+    let agrees = record.addresses.iter().zip(read.addresses).all(|(own, read)| own.is_none() || *own == read)
+        && (record.protocol == 0 || record.protocol == read.protocol);
+    if !agrees && record.addresses != [None; 2] {
+        return;
+    }
+    for (own, read) in record.addresses.iter_mut().zip(read.addresses) {
+        *own = own.or(read);
+    }
+    for (own, read) in record.vlans.iter_mut().zip(read.vlans) {
+        fill(own, read);
+    }
+    for (own, read) in record.macs.iter_mut().zip(read.macs) {
+        fill(own, read);
+    }
+    fill(&mut record.tos, read.tos);
+    if !agrees {
+        return;
+    }
+    for (own, read) in record.ports.iter_mut().zip(read.ports) {
+        fill(own, read);
+    }
+    fill(&mut record.protocol, read.protocol);
+    fill(&mut record.tcp_flags, read.tcp_flags);
 }
 
 /// One address of a pair may be zero, and then its IP version is that of the other one.

@@ -7,7 +7,7 @@ use super::open::{self, Local};
 use crate::cpu;
 use endpoint::iperf3::client::{Action, Session};
 use endpoint::iperf3::params::{Params, Protocol};
-use endpoint::iperf3::results::Results;
+use endpoint::iperf3::results::{Cpu, Results};
 use endpoint::iperf3::summary::{End, Role, Start, Total};
 use endpoint::iperf3::{Cookie, Error, TCP_BLOCK, UDP_BLOCK, limits};
 use std::net::TcpStream;
@@ -211,6 +211,10 @@ impl Test<'_> {
                     return self.take(&[]);
                 }
                 Action::Done(theirs) => {
+                    if let Some(Err(error)) = self.data.as_ref().map(|data| data.check(&theirs)) {
+                        self.conclude(None);
+                        return Err(error.into());
+                    }
                     self.conclude(Some(&theirs));
                     return Ok(true);
                 }
@@ -395,7 +399,7 @@ pub fn ended(data: &mut Data, theirs: Option<&Results>) -> End {
     End {
         streams: data.totals(theirs),
         cpu: own.cpu,
-        remote_cpu: theirs.map(|theirs| theirs.cpu),
+        remote_cpu: theirs.map(|theirs| theirs.cpu).filter(Cpu::is_possible),
         congestion: own.congestion,
         remote_congestion: theirs.and_then(|theirs| theirs.congestion.clone()),
         server_output: theirs.and_then(|theirs| theirs.output.clone()),

@@ -8,6 +8,7 @@ use crate::pace::Rate;
 use crate::phase::{Done, End, Progress, Stop, Until};
 use crate::stream;
 use crate::tcp_info::TcpInfo;
+use endpoint::iperf3::error::Error;
 use endpoint::iperf3::params::{Params, Protocol};
 use endpoint::iperf3::results::{self, Cpu, Results, stream_id};
 use endpoint::iperf3::summary::{Datagrams, Extremes, Interval, Side, Slice, Stream, Tcp, Total};
@@ -535,6 +536,23 @@ impl Data {
         totals.collect()
     }
 
+    /// Whether what the other side says can be, by what this side counted and how long it ran. What is off by less is compared as a result.
+    ///
+    /// # Errors
+    /// What cannot.
+    pub fn check(&self, theirs: &Results) -> Result<(), Error> {
+        let span = Span {
+            counted: self.seconds(),
+            passed: self.began.elapsed().as_secs_f64(),
+            whole: self.started.elapsed().as_secs_f64(),
+        };
+        self.all.iter().enumerate().try_for_each(|(index, live)| {
+            let Some(stream) = theirs.stream(stream_id(index)) else { return Ok(()) };
+            let own = live.stream.sender.then(|| live.mark());
+            possible(stream, own.as_ref(), &self.params, &span).map_err(Error::Results)
+        })
+    }
+
     /// Datagrams that this host's sockets had no room for.
     pub fn drops(&self) -> u64 {
         let received = self.all.iter().filter(|live| !live.stream.sender);
@@ -797,9 +815,106 @@ fn counting(stream: &results::Stream, params: &Params) -> Datagrams {
     Datagrams { packets, jitter: stream.jitter, lost, out_of_order: 0 }
 }
 
+/// Seconds of this side: of what counted, since its beginning until now, and since the data began.
+struct Span {
+    counted: f64,
+    passed: f64,
+    whole: f64,
+}
+
+/// How much later, in seconds, an end may hear of the beginning or of the end,
+const LATE: f64 = 2.0;
+/// and how much shorter its time may be in any case.
+const SHORT: f64 = 0.1;
+/// More than any host sends in a second: bytes,
+const MOST_BYTES: f64 = 1e13 / 8.0;
+/// and packets.
+const MOST_PACKETS: f64 = 1e9;
+/// More often than this no network delivers a datagram.
+const MOST_TIMES: u64 = 10;
+
+/// Whether a stream can be as the other side says. `own`: what this side sent in all, if it is the sender.
+fn possible(
+    stream: &results::Stream,
+    own: Option<&Mark>,
+    params: &Params,
+    span: &Span,
+) -> Result<(), String> {
+    // Of a time that was not said ours is taken. Its time began and ended while ours ran, but for the ways of the messages.
+    let short = SHORT.max(LATE.min(span.counted / 2.0));
+    if stream.end > 0.0 && (stream.end + short < span.counted || stream.end > span.passed + LATE) {
+        return Err(format!("a stream took {} seconds, and {:.3} here", stream.end, span.counted));
+    }
+    let udp = params.protocol == Protocol::Udp;
+    let (bytes, packets) = (stream.bytes, stream.packets);
+    if let Some(own) = own {
+        // Without a warm-up both ends count the same, and are compared as a result.
+        let times = if udp { MOST_TIMES } else { 1 };
+        if (udp || params.omit > 0) && bytes > own.bytes.saturating_mul(times) {
+            return Err(format!("a stream received {bytes} bytes of {}", own.bytes));
+        }
+        if udp && packets > own.udp.packets.saturating_mul(times) {
+            return Err(format!("a stream received {packets} datagrams of {}", own.udp.packets));
+        }
+        return Ok(());
+    }
+    let seconds = span.whole + LATE;
+    let most = seconds * MOST_BYTES;
+    if bytes as f64 > most || packets as f64 > seconds * MOST_PACKETS {
+        return Err(format!("a stream sent {bytes} bytes, {packets} datagrams in {} seconds", span.whole));
+    }
+    if udp && packets > 0 && bytes > packets.saturating_mul(params.len.max(1)) {
+        return Err(format!("a stream sent {bytes} bytes in {packets} datagrams of {}", params.len));
+    }
+    // Each is of a byte at least.
+    match stream.retransmits.filter(|again| *again as f64 > seconds * MOST_PACKETS) {
+        Some(again) => Err(format!("a stream sent {again} segments again in {} seconds", span.whole)),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_other_side_cannot_have_counted_is_none_of_a_result() {
+        let stream = |bytes, packets, retransmits, end| results::Stream {
+            id: 1,
+            bytes,
+            packets,
+            retransmits,
+            end,
+            ..results::Stream::default()
+        };
+        let span = Span { counted: 2.0, passed: 2.3, whole: 3.3 };
+        let of = |stream, sent: Option<(u64, u64)>, protocol, omit| {
+            let params = Params { protocol, omit, len: 1000, ..Params::default() };
+            let own = sent.map(|(bytes, packets)| Mark {
+                bytes,
+                udp: Datagrams { packets, ..Datagrams::default() },
+                ..Mark::default()
+            });
+            possible(&stream, own.as_ref(), &params, &span).is_ok()
+        };
+        let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+        // The server sent.
+        assert!(of(stream(4 << 30, 0, Some(1000), 2.0), None, tcp, 0));
+        assert!(!of(stream(u64::MAX, 0, Some(0), 2.0), None, tcp, 0));
+        assert!(!of(stream(4 << 30, 0, Some(4_000_000_000_000_000_000), 2.0), None, tcp, 0));
+        assert!(of(stream(30_000, 30, None, 2.0), None, udp, 0));
+        assert!(!of(stream(30_001, 30, None, 2.0), None, udp, 0));
+        assert!(!of(stream(99_999_999_999, 30, None, 2.0), None, udp, 0));
+        // It received; a network may double datagrams.
+        assert!(!of(stream(99_999_999_999, 30, None, 2.0), Some((30_000, 30)), udp, 0));
+        assert!(of(stream(60_000, 30, None, 2.0), Some((30_000, 30)), udp, 0));
+        assert!(of(stream(500, 0, None, 2.0), Some((500, 0)), tcp, 1));
+        assert!(!of(stream(501, 0, None, 2.0), Some((500, 0)), tcp, 1));
+        // Times.
+        for (end, is) in [(0.0, true), (0.001, false), (1.1, true), (4.2, true), (4.4, false), (5e5, false)] {
+            assert_eq!(of(stream(500, 0, None, end), Some((500, 0)), tcp, 0), is, "{end}");
+        }
+    }
 
     #[test]
     fn what_is_left_out_is_not_among_the_datagrams_of_a_server_that_does_not_say_so() {

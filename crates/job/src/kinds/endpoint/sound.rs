@@ -35,6 +35,19 @@ pub fn streams_add_up(report: &mut Report, tested: &Tested, is_sound: bool) {
                 units::count(d.sent)
             ));
         }
+        // Who receives cannot always tell duplicates, and counts their bytes.
+        let received = stream.received_bytes.unwrap_or(0);
+        if tested.warm_up_ns == 0
+            && stream.datagrams.is_some_and(|d| d.duplicated.is_none() && once(d) <= d.sent)
+            && received > stream.sent_bytes
+        {
+            let said = format!(
+                "{to} counts {} in datagrams, and {from} sent {}: some came twice, or its count is wrong",
+                units::bytes(received),
+                units::bytes(stream.sent_bytes)
+            );
+            report.warnings.add(Code::CountersDisagree, said);
+        }
         // With a warm-up each end counts in a time of its own.
         let whole = tested.warm_up_ns == 0 && stream.datagrams.is_none();
         match stream.received_bytes.filter(|_| whole).map(|received| received.cmp(&stream.sent_bytes)) {
