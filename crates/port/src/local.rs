@@ -47,6 +47,24 @@ pub(crate) fn owned(socket: &mut Socket) -> Result<Vec<(u32, IpAddr)>, NetlinkEr
     Ok(messages.iter().filter_map(owned).collect())
 }
 
+/// The networks that the interface with this index is in, by its addresses: whatever is in one is reached over the link itself. Each is an
+/// address of it and the length of its prefix.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn networks(index: u32) -> Result<Vec<(IpAddr, u8)>, NetlinkError> {
+    let mut socket = Socket::route()?;
+    let messages = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
+    let network = |message: &Vec<u8>| {
+        // Where there is a peer, the network is the peer's.
+        let bytes = Attributes::after(message, IFADDRMSG).get(libc::IFA_ADDRESS)?;
+        let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+        let address = v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()?;
+        (read_u32(message, 4)? == index).then_some((address, *message.get(1)?))
+    };
+    Ok(messages.iter().filter_map(network).collect())
+}
+
 /// What of this host leads into a prefix, in a sentence's middle: a route to a part of it or all, a gateway, or a connection with an address
 /// of it, in the calling thread's network namespace. A route to more than the prefix, such as a default route, does not count, and neither do
 /// routes of the table local.

@@ -196,6 +196,22 @@ static __always_inline void ended(struct work *work)
 	__sync_fetch_and_add(&work->control->ended, 1);
 }
 
+/* All was answered, and it is over. */
+static __always_inline void finished(struct work *work)
+{
+	work->counts->finished++;
+	work->counts->finished_badly += ((work->word | work->set) & WORD_BAD) != 0;
+	ended(work);
+}
+
+/* One of its answers is no success, or contradicts itself. That of who was used again may have been counted before as a good one. */
+static __always_inline void goes_bad(struct work *work, bool counted)
+{
+	if (counted && work->word & WORD_USED_AGAIN && !((work->word | work->set) & WORD_BAD))
+		work->counts->used_again_badly++;
+	work->set |= WORD_BAD;
+}
+
 static __always_inline int sent(struct work *work, __u32 frame, bool answers)
 {
 	if (!frame) {
@@ -292,8 +308,7 @@ static __always_inline int closes_now(struct work *work, struct segment *segment
 	if (closes == CLOSE_RST) {
 		if (!becomes(work, SESSION_FINISHED))
 			return XDP_DROP;
-		work->counts->finished++;
-		ended(work);
+		finished(work);
 		segment->flags = TCP_RST | TCP_ACK;
 		return reset(work, segment, false);
 	}
@@ -614,6 +629,13 @@ static __always_inline void scan_length(struct scan *scan, __u32 byte)
 	} else if (byte - '0' < 10 && scan->value != VALUE_BEHIND) {
 		scan->value = VALUE_DIGITS;
 		scan->number = scan->number < ANSWER_MOST / 10 ? scan->number * 10 + byte - '0' : ANSWER_MOST;
+	} else if (byte == ',' && scan->value != VALUE_BEFORE) {
+		/* A list, whose numbers have to be the same (RFC 9110, section 8.6). */
+		scan->bad |= scan->known && scan->said != scan->number;
+		scan->known = 1;
+		scan->said = scan->number;
+		scan->number = 0;
+		scan->value = VALUE_BEFORE;
 	} else {
 		scan->bad = 1;
 	}
@@ -735,6 +757,7 @@ static __always_inline __u32 begins(struct work *work, const struct arrived *in)
 		length = TO_THE_END;
 	if (length == MISFRAMED) {
 		work->counts->misframed++;
+		goes_bad(work, false);
 		length = TO_THE_END;
 	}
 	if (length == TO_THE_END) {
@@ -769,8 +792,9 @@ static __always_inline __u32 after_answer(struct work *work, struct segment *ans
 }
 
 /* More came than the answer's head announces: of several segments the first counts as an answer that is too long. */
-static __always_inline void beyond(struct work *work)
+static __always_inline void beyond(struct work *work, bool counted)
 {
+	goes_bad(work, counted);
 	work->counts->unexpected++;
 	work->counts->overlong += !(work->word & ~work->clear & WORD_OVERLONG);
 	work->set |= WORD_OVERLONG;
@@ -786,14 +810,13 @@ static __always_inline int after_fin(struct work *work, const struct arrived *in
 	answer->acknowledged = slot->next;
 	/* We closed because the answer was whole. */
 	if (in->payload)
-		beyond(work);
+		beyond(work, true);
 	if (in->payload && !fin)
 		becomes(work, work->word & WORD_STATE);
 	if (fin && acknowledged) {
 		if (!becomes(work, SESSION_FINISHED))
 			return XDP_DROP;
-		work->counts->finished++;
-		ended(work);
+		finished(work);
 	} else if (fin) {
 		/* Both closed at once; our FIN is still to be acknowledged. */
 		if (!becomes(work, SESSION_LAST_ACK))
@@ -811,6 +834,9 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 	__u32 at = now(), left = slot->left, became, began = slot->began, sent_before = slot->sent;
 	__u64 class;
 
+	/* Nothing was asked of one that is held: this is behind its last answer. */
+	if (state == SESSION_HELD && in->payload)
+		beyond(work, true);
 	if (state != SESSION_RECEIVING)
 		left = in->payload && waits ? begins(work, in) : TO_THE_END;
 	if (left == ONLY_INTERIM) {
@@ -824,10 +850,12 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 		/* Who has the server close waits for that, and knows by it whether all came that was announced. */
 		whole = waits && in->payload >= left && (fin || closes != CLOSE_SERVER);
 		if (waits && in->payload > left)
-			beyond(work);
+			beyond(work, false);
 		left = in->payload >= left ? 0 : left - in->payload;
 	}
 	class = ((work->word & ~work->clear) | work->set) >> WORD_CLASS_SHIFT & 7;
+	if (whole && class != 2 && class != 3)
+		goes_bad(work, false);
 	slot->deadline = at + retransmit_after;
 	slot->left = left;
 	slot->next += in->payload + fin;
@@ -844,8 +872,6 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 	} else if (whole) {
 		became = after_answer(work, answer, at);
 	} else {
-		/* Nothing was asked of one that is held. */
-		work->counts->unexpected += !waits;
 		became = waits_on ? SESSION_WAITING : waits ? SESSION_RECEIVING : SESSION_HELD;
 	}
 	if (!becomes(work, became)) {
@@ -861,15 +887,17 @@ static __always_inline int goes_on(struct work *work, const struct arrived *in, 
 		else
 			work->counts->unread++;
 		work->counts->to_the_close += left == TO_THE_END;
-		work->counts->used_again_answered += (work->word & WORD_USED_AGAIN) != 0;
+		if (work->word & WORD_USED_AGAIN) {
+			work->counts->used_again_answered++;
+			work->counts->used_again_badly += ((work->word | work->set) & WORD_BAD) != 0;
+		}
 	}
 	if (became == SESSION_REQUESTED) {
 		answer->sequence = initial(work) + 1 + sent_before;
 		return request_now(work, answer);
 	}
 	if (became == SESSION_FINISHED) {
-		work->counts->finished++;
-		ended(work);
+		finished(work);
 		return reset(work, answer, true);
 	}
 	return bare(work, answer, true);
@@ -883,7 +911,8 @@ static __always_inline void last_ack(struct work *work)
 	if (work->word & WORD_COMPLETE) {
 		if (!becomes(work, SESSION_FINISHED))
 			return;
-		counts->finished++;
+		finished(work);
+		return;
 	} else if (work->word & WORD_EARLY) {
 		if (!becomes(work, SESSION_CLOSED_EARLY))
 			return;

@@ -61,6 +61,10 @@ counted! {
         used_again,
         /// And had a whole answer.
         used_again_answered,
+        /// Of those, connections with an answer that is no success or contradicts its length.
+        used_again_badly,
+        /// Of those that finished, connections with such an answer.
+        finished_badly,
         /// Whole answers that are no HTTP.
         not_http,
         /// Whole answers by the first digit of their status.
@@ -151,12 +155,6 @@ impl Counts {
             + self.unread
     }
 
-    /// Whole answers that are no success, or of which nobody knows, and those that contradict their lengths.
-    pub fn errors(&self) -> u64 {
-        let statuses = self.status_1xx + self.status_4xx + self.status_5xx + self.not_http + self.unread;
-        statuses + self.misframed + self.overlong
-    }
-
     /// Those that did not finish.
     pub fn failed(&self) -> u64 {
         self.reset + self.timed_out + self.abandoned + self.unanswered + self.closed_early + self.refused
@@ -245,6 +243,7 @@ pub mod control {
 const _: () = {
     assert!(size_of::<session_counts>() == size_of::<Counts>());
     assert!(offset_of!(session_counts, unanswered) == offset_of!(Counts, unanswered));
+    assert!(offset_of!(session_counts, finished_badly) == offset_of!(Counts, finished_badly));
     assert!(offset_of!(session_counts, classes) == offset_of!(Counts, not_http));
     assert!(offset_of!(session_counts, unframed) == offset_of!(Counts, unframed));
     assert!(offset_of!(session_counts, deferred) == offset_of!(Counts, deferred));

@@ -202,6 +202,15 @@ impl Pool {
         Some(Pool { first: Ipv6Addr::from(first).into(), count, bits })
     }
 
+    /// All of them.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
+        let first = self.first;
+        (0..self.count).map(move |number| match first {
+            IpAddr::V4(first) => Ipv4Addr::from(u32::from(first).wrapping_add(number)).into(),
+            IpAddr::V6(first) => Ipv6Addr::from(u128::from(first).wrapping_add(number.into())).into(),
+        })
+    }
+
     /// Is the address one of them?
     pub fn has(&self, address: IpAddr) -> bool {
         match (self.first, address) {
@@ -345,6 +354,11 @@ impl Kind for Sessions {
                     "in a `.vlan` the next hop is not asked for: give its Ethernet address",
                 ),
                 (
+                    "mac",
+                    self.mac.as_deref().is_some_and(|mac| mac.0[0] & 1 == 1),
+                    "it is the address of a group, and connections go to one host: give the next hop's own",
+                ),
+                (
                     "path",
                     odd,
                     "it begins with a slash and has up to 1000 printable characters without spaces",
@@ -451,6 +465,10 @@ mod tests {
         );
         let pool = Pool::read("10.1.0.0/24").expect("a pool");
         assert!(pool.is_of_network([10, 1, 0, 0].into()) && pool.is_of_network([10, 1, 0, 255].into()));
+        assert!(
+            pool.addresses().count() == 254 && pool.addresses().all(|address| pool.has(address)),
+            "all are its own"
+        );
         assert!(
             !pool.is_of_network([10, 1, 1, 1].into())
                 && !pool.is_of_network("::1".parse().expect("an address"))

@@ -215,6 +215,11 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
             ("to", s.to != Written::default() && in_lab, there),
             ("mac", s.mac.is_some() && in_lab, there),
             ("vlan", s.vlan.is_some() && in_lab, "a lab has no VLANs; leave it out"),
+            (
+                "clients",
+                in_lab && s.pool().is_some_and(|pool| !pool.first.is_ipv4()),
+                "a lab is of IPv4: give a prefix of that, such as 198.18.1.0/24, or leave it out",
+            ),
             ("public_target", s.public_target && in_lab, there),
             ("yes_disrupt", !s.yes_disrupt.is_empty() && in_lab, there),
             ("rate", s.rate.is_some() && of_rates, varied),

@@ -347,6 +347,35 @@ fn a_closed_port_and_a_silent_host_are_counted_and_are_short() {
 }
 
 #[test]
+fn clients_of_the_links_own_network_are_taken_only_where_nobody_answers_for_them() {
+    let net = hosts();
+    net.run_there("ip addr add 198.18.0.70/32 dev rx0").ok();
+    let with = |clients: &str| {
+        format!("netdyno sessions --on tx0 --to 198.18.0.2:80 {clients} --count 50 --in-flight 5 --json")
+    };
+    net.run(with("--clients 198.18.0.64/28")).refused(&[
+        "--clients",
+        "198.18.0.70 is the address of another host",
+        "--yes-disrupt tx0",
+    ]);
+    net.run(with("--clients 198.18.0.70")).refused(&["198.18.0.70 is the address of another host"]);
+    let server = serving(&net, "");
+    for clients in
+        ["--clients 198.18.0.80/28", "--clients 198.18.0.64/28 --yes-disrupt tx0", "--clients 198.18.0.1"]
+    {
+        let report = net.run(with(clients)).ok().json();
+        assert_eq!(count(&report, "finished"), 50, "{clients}");
+    }
+    interrupted(server);
+    // So many are not asked for.
+    net.run("ip addr add 198.19.0.1/16 dev tx0").ok();
+    net.run(with("--clients 198.19.128.0/20")).refused(&["--clients", "1024", "--yes-disrupt tx0"]);
+    let of_link = "netdyno sessions --on tx0 --to [fe80::7]:80 --clients fe80::aaaa:0/112 --count 1";
+    net.run(of_link).refused(&["--clients", "1024", "--yes-disrupt tx0"]);
+    net.run(with("--mac ff:ff:ff:ff:ff:ff")).refused(&["--mac", "group"]);
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_leaves() {
     let net = hosts();
     let refused = |line: &str, words: &[&str]| {

@@ -40,6 +40,19 @@ fn answers(net: &Net, port: u16, parts: &'static str, closes: bool) {
     });
 }
 
+#[test]
+fn what_comes_behind_an_answer_while_its_connection_is_held_is_seen() {
+    let net = hosts();
+    answers(&net, 8000, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello||||||, wor|ld", false);
+    let line = "netdyno sessions --on tx0 --to 198.18.0.2:8000 --connections 10 --hold 500ms --rto 2s --json";
+    let report = net.run(line).with(1).json();
+    let s = &report["result"]["sessions"];
+    let seen = ["finished", "answers", "overlong_answers", "unexpected"].map(|name| number(&s[name]));
+    assert_eq!(seen, [10, 10, 10, 20], "{s}");
+    let said = reasons(&report).join("; ");
+    assert!(said.contains("10 answers had more bytes than announced"), "{said}");
+}
+
 struct Case {
     parts: &'static str,
     closes: bool,
@@ -82,6 +95,21 @@ fn an_answer_is_whole_when_all_came_that_its_head_announces() {
         },
         Case {
             parts: "HTTP/1.1 200 OK\r\nContent-Length: 5, 50\r\n\r\nhello",
+            closes: false,
+            words: "",
+            told: &[("misframed_answers", 20)],
+            said: "contradicts another one",
+        },
+        // A list of equal numbers is one.
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5, 5,5 \r\n\r\nhello",
+            closes: false,
+            words: "--requests 2",
+            told: &[("finished", 20), ("answers", 40), ("misframed_answers", 0), ("unframed_answers", 0)],
+            said: "",
+        },
+        Case {
+            parts: "HTTP/1.1 200 OK\r\nContent-Length: 5,\r\n\r\nhello",
             closes: false,
             words: "",
             told: &[("misframed_answers", 20)],

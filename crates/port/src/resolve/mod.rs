@@ -172,6 +172,47 @@ pub fn holder(interface: &str, address: IpAddr) -> Result<Option<Mac>, ResolveEr
     })
 }
 
+/// The first who answers for one of these addresses, all of one family, on the link of `interface`: each is asked for twice within a second
+/// altogether, as [`holder`] asks for one.
+///
+/// # Errors
+/// As of [`holder`].
+pub fn holder_of_any(interface: &str, addresses: &[IpAddr]) -> Result<Option<(IpAddr, Mac)>, ResolveError> {
+    let Some(address) = addresses.first().copied() else { return Ok(None) };
+    let link = Interface::by_name(interface)?;
+    let Some(own) = link.mac else {
+        return Err(ResolveError::NotEthernet { interface: interface.to_owned(), address });
+    };
+    ask_all(link.index, own, addresses).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ResolveError::Permission { interface: interface.to_owned(), address }
+        }
+        _ => ResolveError::Io { interface: interface.to_owned(), address, source },
+    })
+}
+
+/// Asks for all of them at once, and once more.
+fn ask_all(index: u32, own: Mac, addresses: &[IpAddr]) -> io::Result<Option<(IpAddr, Mac)>> {
+    let Some(first) = addresses.first() else { return Ok(None) };
+    let link = Link::open(index, first.is_ipv4())?;
+    let mut buffer = [0u8; 2048];
+    for _ in 0..2 {
+        let until = Instant::now() + PATIENCE / 2;
+        for address in addresses {
+            let nobody = sources(*address, [None, None]);
+            let question = nobody.first().and_then(|nobody| message::question(own, *nobody, *address));
+            question.map_or(Ok(()), |question| link.send(&question))?;
+        }
+        while let Some(frame) = link.receive(&mut buffer, until)? {
+            let holds = |address: &IpAddr| message::answer(frame, *address).map(|mac| (*address, mac));
+            if let Some(holder) = addresses.iter().find_map(holds) {
+                return Ok(Some(holder));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// The address that this host sends from by `interface` to `address`, if it has one for that.
 ///
 /// # Errors

@@ -71,6 +71,8 @@ struct session_slot {
 #define WORD_USED_AGAIN (1 << 21)
 /* More came of the answer at hand than its head announces. */
 #define WORD_OVERLONG (1 << 22)
+/* One of its answers is no success, or contradicts what its head announces. */
+#define WORD_BAD (1 << 23)
 #define WORD_INITIAL_SHIFT 32
 
 /* What user space tells the program that sends, and what that keeps. One thread at a time runs it. */
@@ -132,6 +134,8 @@ struct session_counts {
 	__u64 asked;
 	__u64 used_again;
 	__u64 used_again_answered;
+	__u64 used_again_badly; /* of those, with WORD_BAD */
+	__u64 finished_badly;	/* of the finished ones, with WORD_BAD */
 	__u64 classes[6]; /* whole answers by the first digit of their status; the first: no HTTP */
 	__u64 unread;	  /* whole answers whose first segment ends within the status */
 	__u64 interim;	  /* answers of 1xx that announced another one (RFC 9110, section 15.2) */

@@ -267,6 +267,42 @@ impl Plan {
     }
 }
 
+/// Clients in a network of the link are asked for, if there are no more than these: a burst of as many frames, for a second.
+const MOST_PROBED: u32 = 1024;
+
+/// Refuses clients of a network that the interface is in, where others of the link have their addresses or may have them: ARP or neighbour
+/// discovery would be answered for these from here, and what is theirs would come here.
+fn takes_nobodys(place: &Place, pool: &Pool, own: &[IpAddr]) -> Result<()> {
+    let networks = place.run_in(|| port::local::networks(place.interface.index))??;
+    let of_link = matches!(pool.first, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    if !of_link && !networks.iter().any(|network| is_within(pool.first, *network)) {
+        return Ok(());
+    }
+    let spec = &place.spec;
+    if pool.count > MOST_PROBED {
+        bail!(
+            "`.clients` are of a network that {spec} is in, and more than the {MOST_PROBED} whose addresses are asked for to see that they are \
+             nobody's: give fewer, or a prefix of another network, or say `.yes_disrupt` {spec}"
+        );
+    }
+    let asked: Vec<IpAddr> = pool.addresses().filter(|address| !own.contains(address)).collect();
+    let holder = place.run_in(|| port::resolve::holder_of_any(&place.interface.name, &asked))?;
+    let holder = holder.with_context(|| format!("asking on {spec} whether `.clients` are nobody's"))?;
+    if let Some((address, mac)) = holder {
+        bail!(
+            "`.clients`: {address} is the address of another host on {spec} ({}): what is for it would come here; give a prefix that is \
+             nobody's, or say `.yes_disrupt` {spec}",
+            wire::Mac(mac)
+        );
+    }
+    Ok(())
+}
+
+/// Is the address of that network?
+fn is_within(address: IpAddr, (of, bits): (IpAddr, u8)) -> bool {
+    Pool { first: of, count: 1, bits }.is_of_network(address)
+}
+
 /// More requests of a connection would have sequence numbers that come again.
 const MOST_ASKED: u64 = 1_000_000_000;
 
@@ -294,6 +330,11 @@ fn pool(
             if to.is_ipv4() { "198.18.0.0/24" } else { "2001:db8:1::/64" },
             place.spec
         );
+    }
+    // A host's own address is its own, and a VLAN cannot be asked.
+    let known = pool.count == 1 && own.contains(&pool.first) || args.tag().is_some();
+    if args.clients.is_some() && !known && !args.yes_disrupt.contains(&place.spec) {
+        takes_nobodys(place, &pool, own)?;
     }
     if args.clients.is_some() && !args.public_target && !is_private(pool.first) {
         bail!(

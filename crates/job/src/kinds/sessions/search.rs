@@ -476,7 +476,7 @@ impl Through<'_> {
         }
         let mut row = SessionTrial { nat, ..row(&counts, &ran) };
         row.intended_connections = Some(asked);
-        let answered = counts.used_again_answered.saturating_sub(counts.errors());
+        let answered = counts.used_again_answered.saturating_sub(counts.used_again_badly);
         (row.held, row.answered_again) = (Some(ran.held), Some(answered));
         row.verdict = capacity::verdict(&row, asked);
         Ok(Some(row))
@@ -484,9 +484,10 @@ impl Through<'_> {
 }
 
 fn row(counts: &Counts, ran: &Ran) -> SessionTrial {
-    // A server or a load balancer at its limit answers with errors, and closes in order. Who got one has failed here.
-    let errors = counts.errors().min(counts.finished);
-    let finished = counts.finished - errors;
+    // A server or a load balancer at its limit answers with errors, and closes in order. Who got one has failed here, once: those that
+    // did not finish have failed already, whatever they were answered.
+    let errors = counts.finished_badly;
+    let finished = counts.finished.saturating_sub(errors);
     SessionTrial {
         opened_per_second: outcome::per_second(counts.opened, ran.opening_ns),
         finished_per_second: outcome::per_second(finished, ran.opening_ns),
@@ -666,11 +667,37 @@ mod tests {
             status_4xx: 20,
             status_5xx: 60,
             not_http: 10,
+            finished_badly: 90,
             ..Counts::default()
         };
         let row = SessionTrial { intended_per_second: Some(1000.0), ..row(&counts, &Ran::default()) };
         assert_eq!((row.opened, row.finished, row.failed), (5000, 4900, 100));
         assert_eq!(verdict(&row, 5000.0, 0.019).to_string(), "failed");
+    }
+
+    #[test]
+    fn who_did_not_finish_has_failed_once_whatever_it_was_answered() {
+        let counts = Counts {
+            opened: 200,
+            finished: 100,
+            timed_out: 100,
+            status_2xx: 100,
+            misframed: 100,
+            ..Counts::default()
+        };
+        let row = row(&counts, &Ran::default());
+        assert_eq!((row.finished, row.failed), (100, 100));
+        // Two faults of one answer are one connection's.
+        let counts = Counts {
+            opened: 9,
+            finished: 9,
+            status_4xx: 3,
+            overlong: 3,
+            finished_badly: 3,
+            ..Counts::default()
+        };
+        let row = self::row(&counts, &Ran::default());
+        assert_eq!((row.finished, row.failed), (6, 3));
     }
 
     #[test]
