@@ -17,18 +17,18 @@ use crate::client::{Client, Patience};
 use crate::files::FileLost;
 use crate::joint::{Asked, NotDone};
 use crate::lost::Lost;
-use crate::plan::{Unplanned, listened};
+use crate::plan::{SERVER_PORT, Unplanned, listened};
 use crate::reach::Reach;
 use agent::{AskClock, ClockTold, JobStart, OfRun};
 use hosts::Host;
 use report::{
-    Code, Mesh, MeshFigure, MeshHost, MeshOutcome, MeshPair, MeshSchedule, MeshServed, Report, units,
+    Code, Mesh, MeshFigure, MeshHost, MeshOutcome, MeshPair, MeshSchedule, MeshServed, Report, Said, units,
 };
 use rounds::{Pair, rounds};
 use serde_json::{Map, Value, json};
 use spec::{Endpoint, EndpointTest, Job};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,8 @@ pub(crate) fn carry_out(
         let why = "each host of a mesh begins tests: leave it out";
         return Err(Unplanned::Together { setting: ".at", why }.into());
     }
-    let hosts = hosts::hosts(&test.host, agents, test.all_at_once)?;
+    let port = if test.test == EndpointTest::Stamp { STAMP_PORT } else { SERVER_PORT };
+    let hosts = hosts::hosts(&test.host, agents, port, test.all_at_once)?;
     let is_client = |host: usize| hosts.get(host).is_some_and(|host| host.agent.is_some());
     let rounds = match test.all_at_once {
         true => vec![rounds(hosts.len(), is_client).concat()],
@@ -78,6 +79,9 @@ pub(crate) fn carry_out(
         session,
         answer: asked.answer,
         began: Mutex::default(),
+        last_begun: AtomicU64::new(0),
+        ended: AtomicU64::new(0),
+        warnings: Mutex::default(),
     };
     let stations: Vec<Mutex<Station<'_>>> = hosts
         .iter()
@@ -102,6 +106,12 @@ struct Run<'a> {
     answer: Duration,
     /// When the first test began.
     began: Mutex<Option<Instant>>,
+    /// When the last one surely had begun, since then: its agent had answered.
+    last_begun: AtomicU64,
+    /// When the last one was over.
+    ended: AtomicU64,
+    /// What clients warn of, each with its pair.
+    warnings: Mutex<Vec<(Pair, Said)>>,
 }
 
 /// A host, with the connection to its agent.
@@ -113,6 +123,8 @@ struct Station<'a> {
     machine: Option<String>,
     /// Its server's run.
     server: Option<String>,
+    /// Its agent is there, and started no server.
+    serves_none: bool,
     /// Why it has no agent, or no server, any more.
     error: Option<String>,
     contents: BTreeMap<String, String>,
@@ -136,8 +148,18 @@ impl From<Lost> for NoServer {
     }
 }
 
-/// A test that was begun, or why not, and when.
-type Begun = (Result<String, String>, Option<u64>);
+/// A test that was begun, or why not.
+struct Begun {
+    test: Result<String, String>,
+    /// When it was asked for, unless it surely did not begin.
+    at: Option<u64>,
+}
+
+impl Begun {
+    fn not(why: String) -> Begun {
+        Begun { test: Err(why), at: None }
+    }
+}
 
 fn lock<'s, 'a>(station: &'s Mutex<Station<'a>>) -> MutexGuard<'s, Station<'a>> {
     station.lock().unwrap_or_else(PoisonError::into_inner)
@@ -184,6 +206,7 @@ impl<'a> Station<'a> {
             client: None,
             machine: None,
             server: None,
+            serves_none: false,
             error: None,
             contents: BTreeMap::new(),
             served: None,
@@ -194,6 +217,10 @@ impl<'a> Station<'a> {
     fn is_lost(&mut self, why: String) {
         self.client = None;
         self.server = None;
+        if std::mem::take(&mut self.serves_none) {
+            // It had no server before, and now there is no client either.
+            self.error = None;
+        }
         self.error.get_or_insert(why);
     }
 
@@ -211,7 +238,10 @@ impl<'a> Station<'a> {
         match self.serve(run) {
             Ok(server) => self.server = Some(server),
             // It may be a client all the same.
-            Err(NoServer::Refused(why)) => self.error = Some(format!("its agent starts no server: {why}")),
+            Err(NoServer::Refused(why)) => {
+                self.error = Some(format!("its agent starts no server: {why}"));
+                self.serves_none = true;
+            }
             Err(NoServer::Lost(lost)) => self.is_lost(gone_meanwhile(&lost)),
         }
         if let Some(client) = &mut self.client {
@@ -270,14 +300,25 @@ impl<'a> Station<'a> {
         Ok(json!({ "schema": spec::SCHEMA, "kind": "reflect", "on": interface, "stamp": { "port": port } }))
     }
 
-    /// Begins a test with the server at `address`: its run. An agent that is gone is that from now on.
-    fn begin(&mut self, run: &Run<'_>, address: &str) -> Result<String, String> {
-        let Some(client) = &mut self.client else { return Err(self.gone()) };
+    /// Begins a test with the server at `address`. An agent that is gone is that from now on.
+    fn begin(&mut self, run: &Run<'_>, address: &str) -> Begun {
+        let Some(client) = &mut self.client else { return Begun::not(self.gone()) };
         let mut job = run.job.clone();
         job["host"] = json!(address);
-        match client.start(&start(job, &self.contents)) {
-            Ok(started) => Ok(started.run),
-            Err(lost) => Err(self.came_to(lost)),
+        let asked = run.since_start();
+        let started = client.start(&start(job, &self.contents));
+        let answered = run.since_start();
+        run.ended.fetch_max(answered, Relaxed);
+        match started {
+            Ok(started) => {
+                run.last_begun.fetch_max(answered, Relaxed);
+                Begun { test: Ok(started.run), at: Some(asked) }
+            }
+            Err(lost) => {
+                // Without an answer it may have begun, and its server may have counted it.
+                let at = (!matches!(lost, Lost::Refused(_))).then_some(asked);
+                Begun { test: Err(self.came_to(lost)), at }
+            }
         }
     }
 
@@ -285,6 +326,7 @@ impl<'a> Station<'a> {
     fn finish(&mut self, run: &Run<'_>, test: &str) -> Result<Report, String> {
         let Some(client) = &mut self.client else { return Err(self.gone()) };
         let report = client.wait(test, &run.session.stop, &mut |_| {});
+        run.ended.fetch_max(run.since_start(), Relaxed);
         let report = report.and_then(|report| {
             client.call::<Value>("job.forget", &OfRun { run: test.to_owned() })?;
             Ok(report)
@@ -336,6 +378,10 @@ impl<'a> Station<'a> {
         }
         self.client = None;
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn start(job: Value, contents: &BTreeMap<String, String>) -> JobStart {
@@ -408,12 +454,12 @@ impl Run<'_> {
         let tests = units::counted(self.rounds.iter().map(Vec::len).sum::<usize>() as u64, "test");
         let end = "Ctrl-C ends and reports";
         let lasts = self.lasts();
-        let of = |lasts: Duration| units::time(u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX));
+        let of = |lasts: Duration| units::time(nanoseconds(lasts));
         match (self.test.all_at_once, lasts) {
             (true, Some(lasts)) => {
-                format!("{tests} all at once, {}: the network is loaded by all of them; {end}", of(lasts))
+                format!("{tests} all at once, {}, so that they load the network; {end}", of(lasts))
             }
-            (true, None) => format!("{tests} all at once: the network is loaded by all of them; {end}"),
+            (true, None) => format!("{tests} all at once; {end}"),
             (false, lasts) => {
                 let rounds = units::counted(self.rounds.len() as u64, "round");
                 let each = lasts.map_or_else(String::new, |lasts| {
@@ -425,13 +471,17 @@ impl Run<'_> {
         }
     }
 
-    /// How long a test lasts; `None`: until an amount is done.
-    fn lasts(&self) -> Option<Duration> {
+    /// How long a test measures; `None`: until an amount is done.
+    fn measures(&self) -> Option<Duration> {
         if self.test.bytes.is_some() || self.test.transactions.is_some() {
             return None;
         }
-        let lasts = self.test.duration.as_deref().copied().unwrap_or(LASTS);
-        Some(lasts.saturating_add(self.test.warm_up.as_deref().copied().unwrap_or_default()))
+        Some(self.test.duration.as_deref().copied().unwrap_or(LASTS))
+    }
+
+    /// How long it lasts with its warm-up.
+    fn lasts(&self) -> Option<Duration> {
+        Some(self.measures()?.saturating_add(self.test.warm_up.as_deref().copied().unwrap_or_default()))
     }
 
     fn told(&self, round: u64, of: &[Pair]) -> String {
@@ -468,13 +518,21 @@ impl Run<'_> {
             return pair::failed(row, reason);
         }
         let mut client = lock(from);
-        let at = self.since_start();
-        let test = client.begin(self, self.address(pair.1));
-        row.began_ns = test.is_ok().then_some(at);
-        let came = test.and_then(|test| client.finish(self, &test));
+        let begun = client.begin(self, self.address(pair.1));
+        row.began_ns = begun.at;
+        let came = begun.test.and_then(|test| client.finish(self, &test));
         drop(client);
-        let row = pair::filled(row, came);
+        let row = self.filled(pair, row, came);
         self.seen_through(row, to)
+    }
+
+    /// A pair with what its client says; of what it warns is kept for the whole.
+    fn filled(&self, pair: Pair, row: MeshPair, came: Result<Report, String>) -> MeshPair {
+        if let Ok(report) = &came {
+            let warned = report.warnings.iter().map(|said| (pair, said.clone()));
+            self.warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(warned);
+        }
+        pair::filled(row, came)
     }
 
     /// Where a test was not done as asked, its server's agent may be gone: then that is why.
@@ -506,18 +564,14 @@ impl Run<'_> {
             let own = of.iter().filter(|(from, _)| from == client);
             let begun: Vec<(Pair, Begun)> = own
                 .map(|pair| match no_server.get(pair.1).and_then(Option::as_ref) {
-                    Some(why) => (*pair, (Err(format!("{}: {why}", self.pair(*pair, 1).to)), None)),
-                    None => {
-                        let at = self.since_start();
-                        let test = station.begin(self, self.address(pair.1));
-                        let began = test.is_ok().then_some(at);
-                        (*pair, (test, began))
-                    }
+                    Some(why) => (*pair, Begun::not(format!("{}: {why}", self.pair(*pair, 1).to))),
+                    None => (*pair, station.begin(self, self.address(pair.1))),
                 })
                 .collect();
-            let finished = begun.into_iter().map(|(pair, (test, began_ns))| {
-                let row = MeshPair { began_ns, ..self.pair(pair, 1) };
-                (pair, pair::filled(row, test.and_then(|test| station.finish(self, &test))))
+            let finished = begun.into_iter().map(|(pair, begun)| {
+                let row = MeshPair { began_ns: begun.at, ..self.pair(pair, 1) };
+                let came = begun.test.and_then(|test| station.finish(self, &test));
+                (pair, self.filled(pair, row, came))
             });
             finished.collect()
         })?;
@@ -530,8 +584,9 @@ impl Run<'_> {
     fn report(&self, pairs: Vec<MeshPair>, stations: Vec<Station<'_>>) -> Report {
         let mut report = Report::new("endpoint");
         report.environment = job::environment::collect();
-        report.resolved.duration_ns =
-            self.lasts().map(|lasts| u64::try_from(lasts.as_nanos()).unwrap_or(u64::MAX));
+        report.resolved.duration_ns = self.lasts().map(nanoseconds);
+        let serve_none: Vec<String> =
+            stations.iter().filter(|of| of.serves_none).map(|of| of.host.name.clone()).collect();
         let host = |station: Station<'_>| MeshHost {
             name: station.host.name.clone(),
             address: station.host.address.clone(),
@@ -542,7 +597,8 @@ impl Run<'_> {
             ..MeshHost::default()
         };
         let began: Vec<u64> = pairs.iter().filter_map(|pair| pair.began_ns).collect();
-        let apart = began.iter().max().zip(began.iter().min()).map(|(last, first)| last - first);
+        // From when the first was asked for to when the last one's agent had answered: no two began further apart.
+        let apart = began.iter().min().map(|first| self.last_begun.load(Relaxed).saturating_sub(*first));
         let mut mesh = Mesh {
             test: self.test.test.to_string(),
             compared_by: match self.test.test {
@@ -555,13 +611,19 @@ impl Run<'_> {
             at_once: self.rounds.iter().map(Vec::len).max().unwrap_or(0) as u64,
             hosts: stations.into_iter().map(host).collect(),
             began_within_ns: apart.filter(|_| self.test.all_at_once),
-            elapsed_ns: if began.is_empty() { 0 } else { self.since_start() },
+            test_duration_ns: self.measures().map(nanoseconds),
+            elapsed_ns: if began.is_empty() { 0 } else { self.ended.load(Relaxed) },
             pairs,
             ..Mesh::default()
         };
         mesh.tests = mesh.pairs_of_hosts();
         mesh.conclude();
-        pair::judge(&mut report, &mesh, self.session.stop.load(Relaxed));
+        let mut warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        warnings.sort_by_key(|(pair, _)| *pair);
+        let warnings: Vec<_> =
+            warnings.into_iter().map(|(of, said)| (self.pair(of, 1).name(), said)).collect();
+        pair::warn(&mut report, &mesh, &warnings);
+        pair::judge(&mut report, &mesh, &serve_none, self.session.stop.load(Relaxed));
         report.result.mesh = Some(mesh);
         report
     }

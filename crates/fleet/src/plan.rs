@@ -156,7 +156,7 @@ fn each_once(places: &[At]) -> Vec<usize> {
 /// Where an endpoint test says its server.
 const SERVERS: [&str; 2] = ["/host", "/endpoint/host"];
 /// The port of a server that names none.
-const SERVER_PORT: u16 = 12866;
+pub(crate) const SERVER_PORT: u16 = 12866;
 
 /// A job that is begun at an agent by its name: whatever has no interfaces. Where an endpoint test's server is at an agent, too (`192.0.2.1@lab2`),
 /// it is started there. `None`: it is said nowhere where it begins, and its interfaces tell.

@@ -478,10 +478,13 @@ fn mesh(job: &Endpoint) -> Result<(), Contradiction> {
             | Test::Stamp
     );
     let own = "each client of a mesh has its own; leave it out";
+    let amount = "tests that end after an amount do not load the network for as long as each other: leave it out, or `.all_at_once`";
     hold(
         "",
         &[
             ("all_at_once", job.all_at_once && !job.mesh, "it goes with `.mesh` only"),
+            ("bytes", job.all_at_once && job.bytes.is_some(), amount),
+            ("transactions", job.all_at_once && job.transactions.is_some(), amount),
             (
                 "mesh",
                 job.mesh && !of_each,

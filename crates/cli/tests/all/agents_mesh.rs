@@ -326,12 +326,39 @@ fn who_refuses_is_a_cell_with_its_reason_and_a_host_without_an_agent_a_column() 
             &["endpoint", "tcp-rr", "10.77.0.1@a,10.77.0.2@b", "--mesh", "--at", "a"],
             "--at: each host of a mesh begins tests",
         ),
+        (
+            &["endpoint", "tcp-rr", "10.77.0.1@a,10.77.0.1:12866@b", "--mesh"],
+            "a and b are both at 10.77.0.1:12866",
+        ),
+        (
+            &["endpoint", "tcp-rr", "10.77.0.1@a,10.77.0.2/24@b", "--mesh"],
+            "`10.77.0.2/24` is no address of a host",
+        ),
         (&["endpoint", "tcp-rr", "@a,@b", "--mesh"], "the inventory has no `address` of a"),
     ] {
         run(words, &agents).refused(&[said]);
     }
     crate::common::run("netdyno endpoint tcp-rr 10.77.0.1@a,10.77.0.2@b --mesh")
         .refused(&["--mesh: its tests begin at agents: give --inventory FILE"]);
+}
+
+#[test]
+fn an_agent_whose_port_is_in_use_is_a_client_still() {
+    let hosts = Hosts::new(2);
+    let mut other = start(inside(&hosts.hosts[1], "netdyno endpoint serve --listen 10.77.0.2:12866"));
+    other.until_it_says("10.77.0.2:12866");
+    let words = ["endpoint", "tcp-rr", &hosts.named(), "--mesh", "--transactions", "50", "--json"];
+    let result = run(&words, &hosts.agents()).with(1).json();
+    adds_up(&result);
+    let error = mesh(&result)["hosts"][1]["error"].as_str().expect("an error");
+    assert!(error.starts_with("its agent starts no server: "), "{error}");
+    assert_eq!(pair(&result, "a", "b")["outcome"], "failed");
+    assert_eq!(pair(&result, "b", "a")["outcome"], "done");
+    let notes = result["notes"].as_array().expect("notes");
+    let codes: Vec<_> = notes.iter().map(|note| note["code"].as_str().expect("a code")).collect();
+    assert!(codes.contains(&"endpoint-failed") && !codes.contains(&"agent-lost"), "{codes:?}");
+    other.signal("INT");
+    other.wait();
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::plan::Unplanned;
 use crate::reach::Reach;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 
 /// Hosts at most: of so many there are 4,032 pairs.
 pub(super) const MOST: usize = 64;
@@ -20,11 +21,16 @@ pub(super) struct Host {
     pub agent: Option<usize>,
 }
 
-/// The hosts that `text` names.
+/// The hosts that `text` names; `port`: where the test's server listens, unless said.
 ///
 /// # Errors
 /// One of them cannot be, or there are too few or too many.
-pub(super) fn hosts(text: &str, agents: &[Reach], all_at_once: bool) -> Result<Vec<Host>, Unplanned> {
+pub(super) fn hosts(
+    text: &str,
+    agents: &[Reach],
+    port: u16,
+    all_at_once: bool,
+) -> Result<Vec<Host>, Unplanned> {
     let mut hosts = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let found = match part.rsplit_once('@') {
@@ -39,6 +45,7 @@ pub(super) fn hosts(text: &str, agents: &[Reach], all_at_once: bool) -> Result<V
         let why = format!("{} is named twice: in a mesh each host has one address", twice.name);
         return Err(Unplanned::Mesh { why });
     }
+    each_elsewhere(&hosts, port)?;
     let agents = hosts.iter().filter(|host| host.agent.is_some()).count();
     let most = if all_at_once { MOST_AT_ONCE } else { MOST };
     let why = match (hosts.len(), agents) {
@@ -53,6 +60,38 @@ pub(super) fn hosts(text: &str, agents: &[Reach], all_at_once: bool) -> Result<V
         _ => return Ok(hosts),
     };
     Err(Unplanned::Mesh { why })
+}
+
+/// No two hosts may be at one address: a host would be in two tests of a round, and one of them under another's name.
+fn each_elsewhere(hosts: &[Host], port: u16) -> Result<(), Unplanned> {
+    let mut seen: BTreeMap<SocketAddr, &str> = BTreeMap::new();
+    for host in hosts {
+        let at = socket(&host.address, port).map_err(|why| Unplanned::Mesh { why })?;
+        if let Some(first) = seen.insert(at, &host.name) {
+            let why =
+                format!("{first} and {} are both at {at}: leave out one, or mend its address", host.name);
+            return Err(Unplanned::Mesh { why });
+        }
+    }
+    Ok(())
+}
+
+/// Where a server of this address listens.
+fn socket(address: &str, port: u16) -> Result<SocketAddr, String> {
+    let alone = address.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port));
+    let found = alone.or_else(|_| address.parse::<SocketAddr>()).ok().filter(|at| at.port() != 0);
+    let Some(at) = found else {
+        return Err(format!(
+            "`{address}` is no address of a host: write 10.0.0.1, 10.0.0.1:5000 or [2001:db8::1]:5000, of ports 1 to 65535"
+        ));
+    };
+    let ip = at.ip().to_canonical();
+    if ip.is_unspecified() || ip.is_multicast() {
+        return Err(format!(
+            "`{address}` is no address of one host: write the one by which the others reach it"
+        ));
+    }
+    Ok(SocketAddr::new(ip, at.port()))
 }
 
 fn at(address: &str, agent: usize, agents: &[Reach]) -> Host {
@@ -100,7 +139,7 @@ mod tests {
     }
 
     fn named(text: &str) -> Result<Vec<(String, String, Option<usize>)>, String> {
-        let all = hosts(text, &agents(), false).map_err(|why| why.to_string())?;
+        let all = hosts(text, &agents(), 12866, false).map_err(|why| why.to_string())?;
         Ok(all.into_iter().map(|host| (host.name, host.address, host.agent)).collect())
     }
 
@@ -121,6 +160,14 @@ mod tests {
     }
 
     #[test]
+    fn hosts_at_one_address_differ_by_their_ports() {
+        let both = "10.0.0.1:5000@a,10.0.0.1@b";
+        assert!(named(both).is_ok() && named("[2001:db8::1]:5000@a,2001:db8::1@b").is_ok());
+        let at = |port| hosts("10.0.0.1:862@a,10.0.0.1@b", &agents(), port, false);
+        assert!(at(12866).is_ok() && at(862).is_err(), "a reflector's port is another");
+    }
+
+    #[test]
     fn what_is_no_mesh_says_why() {
         for (text, says) in [
             ("10.0.0.1@a", "two hosts at least"),
@@ -129,6 +176,16 @@ mod tests {
             ("10.0.0.1,10.0.0.2", "none of the hosts has an agent"),
             ("10.0.0.1@a,10.0.0.2@z", "there is no agent `z`"),
             ("@a,@z", "there is no agent `z`"),
+            ("10.0.0.1@a,10.0.0.1:12866@b", "a and b are both at 10.0.0.1:12866"),
+            ("10.0.0.1@a,10.0.0.1", "a and 10.0.0.1 are both at"),
+            ("10.0.0.1@a,[::ffff:10.0.0.1]:12866@b", "a and b are both at"),
+            ("2001:db8::1@a,[2001:db8:0::1]:12866@b", "a and b are both at [2001:db8::1]:12866"),
+            ("10.0.0.1@a,10.0.0.2/24@b", "`10.0.0.2/24` is no address of a host"),
+            ("10.0.0.1@a,10.0.0.2@b@c", "`10.0.0.2@b` is no address of a host"),
+            ("10.0.0.1@a,10.0.0.2:65536@b", "`10.0.0.2:65536` is no address of a host"),
+            ("10.0.0.1@a,10.0.0.2:0@b", "`10.0.0.2:0` is no address of a host"),
+            ("10.0.0.1@a,[2001:db8::1]@b", "is no address of a host"),
+            ("10.0.0.1@a,0.0.0.0@b", "`0.0.0.0` is no address of one host"),
             ("@a,@c", "the inventory has no `address` of c"),
         ] {
             let said = named(text).expect_err(text);
@@ -136,10 +193,10 @@ mod tests {
         }
         let many =
             |count: usize| (0..count).map(|n| format!("10.0.1.{n},")).collect::<String>() + "10.0.0.1@a";
-        assert!(hosts(&many(63), &agents(), false).is_ok());
-        let said = hosts(&many(64), &agents(), false).expect_err("too many").to_string();
+        assert!(hosts(&many(63), &agents(), 12866, false).is_ok());
+        let said = hosts(&many(64), &agents(), 12866, false).expect_err("too many").to_string();
         assert!(said.contains("65 hosts: 64 are possible"), "{said}");
-        let said = hosts(&many(16), &agents(), true).expect_err("too many").to_string();
+        let said = hosts(&many(16), &agents(), 12866, true).expect_err("too many").to_string();
         assert!(said.contains("17 hosts: all at once 16 are possible"), "{said}");
     }
 }

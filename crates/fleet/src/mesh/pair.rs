@@ -1,6 +1,8 @@
 //! What a pair's test came to, of its report, and what all of them come to.
 
-use report::{Code, Mesh, MeshOutcome, MeshPair, MeshServed, Report, Sentence, Verdict, units};
+use report::{
+    Code, Mesh, MeshOutcome, MeshPair, MeshSchedule, MeshServed, Report, Said, Sentence, Verdict, units,
+};
 
 /// Reasons that the verdict names one by one; the pairs have all.
 const REASONS: usize = 6;
@@ -20,6 +22,7 @@ pub(super) fn failed(pair: MeshPair, reason: String) -> MeshPair {
         count: None,
         lost: None,
         loss_ratio: None,
+        dropped_by_receiver: None,
         retransmits: None,
         ..pair
     }
@@ -44,6 +47,7 @@ pub(super) fn filled(mut pair: MeshPair, came: Result<Report, String>) -> MeshPa
     pair.reason = reason;
     if let Some(stamp) = &report.result.stamp {
         (pair.count, pair.lost, pair.loss_ratio) = (Some(stamp.sent), Some(stamp.lost), stamp.loss_ratio);
+        pair.dropped_by_receiver = Some(stamp.dropped_by_receiver);
         (pair.p50_ns, pair.p99_ns) = stamp.round_trip_ns.as_ref().map(|d| (d.p50, d.p99)).unzip();
     } else if let Some(test) = &report.result.endpoint {
         if let Some(stream) = test.streams.iter().find(|stream| stream.from_client) {
@@ -51,6 +55,7 @@ pub(super) fn filled(mut pair: MeshPair, came: Result<Report, String>) -> MeshPa
             if let Some(datagrams) = stream.datagrams {
                 (pair.count, pair.lost) = (Some(datagrams.sent), Some(datagrams.lost));
                 pair.loss_ratio = Some(datagrams.loss_ratio);
+                pair.dropped_by_receiver = datagrams.dropped_by_receiver;
             }
         }
         if let Some(transactions) = &test.transactions {
@@ -81,7 +86,8 @@ pub(super) fn served(report: &Report) -> Option<MeshServed> {
 }
 
 /// The whole is as good as its worst pair; what both ends counted must agree.
-pub(super) fn judge(report: &mut Report, mesh: &Mesh, stopped: bool) {
+/// `serve_none`: hosts whose agents are there, and started no server.
+pub(super) fn judge(report: &mut Report, mesh: &Mesh, serve_none: &[String], stopped: bool) {
     let verdict = &mut report.result.verdict;
     let counted =
         [mesh.done, mesh.short, mesh.failed, mesh.not_begun].into_iter().fold(0, u64::saturating_add);
@@ -91,7 +97,9 @@ pub(super) fn judge(report: &mut Report, mesh: &Mesh, stopped: bool) {
     }
     for host in &mesh.hosts {
         if let Some(error) = &host.error {
-            verdict.fall_short(Code::AgentLost, format!("{}: {error}", host.name));
+            let is_there = serve_none.contains(&host.name);
+            let code = if is_there { Code::EndpointFailed } else { Code::AgentLost };
+            verdict.fall_short(code, format!("{}: {error}", host.name));
         }
     }
     for (code, said) in reasons(mesh) {
@@ -107,6 +115,61 @@ pub(super) fn judge(report: &mut Report, mesh: &Mesh, stopped: bool) {
     for host in &mesh.hosts {
         compare(report, mesh, host);
     }
+}
+
+/// What clients warned of, each warning once with its pairs; and whether tests that were to be all at once were that.
+pub(super) fn warn(report: &mut Report, mesh: &Mesh, warnings: &[(String, Said)]) {
+    if mesh.schedule == MeshSchedule::AllAtOnce
+        && !mesh.loads_network()
+        && let Some((apart, lasts)) = mesh.began_within_ns.zip(mesh.test_duration_ns)
+    {
+        let said = format!(
+            "the tests began up to {} apart and measured for {} each: not all of it is of the network that all of them load",
+            units::time(apart),
+            units::time(lasts)
+        );
+        report.warnings.add(Code::WentWithout, (said, "test for longer (`.duration`)"));
+    }
+    // The same warning has other numbers at each pair.
+    let mut groups: Vec<((Code, String), &Said, Vec<&str>)> = Vec::new();
+    for (pair, said) in warnings {
+        let key = (said.code, uncounted(said.cause()));
+        match groups.iter_mut().find(|(own, ..)| *own == key) {
+            Some((.., pairs)) => pairs.push(pair),
+            None => groups.push((key, said, vec![pair])),
+        }
+    }
+    for (_, said, pairs) in groups.iter().take(REASONS) {
+        let differ = |(_, other): &&(String, Said)| {
+            other.cause() != said.cause() && uncounted(other.cause()) == uncounted(said.cause())
+        };
+        let others = if warnings.iter().any(|other| differ(&other)) {
+            " (of the first; others have other numbers)"
+        } else {
+            ""
+        };
+        let text = format!("{}: {}{others}", named(pairs.iter().copied()), crate::lost::shown(said.cause()));
+        report.warnings.add(said.code, Sentence::new(text, said.remedy().map(crate::lost::shown)));
+    }
+    let more: usize = groups.iter().skip(REASONS).map(|(.., pairs)| pairs.len()).sum();
+    if more > 0 {
+        let said = format!("pairs gave {} more, of other kinds", units::counted(more as u64, "warning"));
+        report.warnings.add(Code::WentWithout, said);
+    }
+}
+
+/// A text without its numbers and their units' prefixes.
+fn uncounted(text: &str) -> String {
+    let words =
+        text.split(' ').map(|word| if word.starts_with(|c: char| c.is_ascii_digit()) { "0" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The first of some pairs, and how many more there are.
+fn named<'p>(pairs: impl ExactSizeIterator<Item = &'p str>) -> String {
+    let more = pairs.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    pairs.take(NAMED).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// Why pairs were not done as asked: each reason once, with its pairs. What a host is to blame for was said of the host.
@@ -131,10 +194,9 @@ fn reasons(mesh: &Mesh) -> Vec<(Code, String)> {
         .iter()
         .take(REASONS)
         .map(|((outcome, why), pairs)| {
-            let named: Vec<String> = pairs.iter().take(NAMED).map(|pair| pair.name()).collect();
-            let more = pairs.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let text = format!("{}{more} {}: {}", named.join(", "), word(*outcome), crate::lost::shown(why));
+            let names: Vec<String> = pairs.iter().map(|pair| pair.name()).collect();
+            let named = named(names.iter().map(String::as_str));
+            let text = format!("{named} {}: {}", word(*outcome), crate::lost::shown(why));
             (Code::EndpointFailed, text)
         })
         .collect();
@@ -190,6 +252,22 @@ fn compare(report: &mut Report, mesh: &Mesh, host: &report::MeshHost) {
             "let nothing else use it meanwhile",
         ));
         report.warnings.add(Code::EndsShared, said);
+    } else if served.answered.is_some() {
+        // What came and found no room was on its way back, and not lost there.
+        let came = sum(&|pair| {
+            let [sent, lost, dropped] =
+                [pair.count, pair.lost, pair.dropped_by_receiver].map(Option::unwrap_or_default);
+            sent.saturating_sub(lost).saturating_add(dropped)
+        });
+        if most < u64::MAX && counted > came.saturating_mul(2) {
+            let which = if came == 0 { "they were" } else { "the others were" };
+            let said = format!(
+                "{}: its reflector answered {counted_said}, and its clients got {least_said}: {which} lost on the way back (a veth \
+                 without XDP at its other end hands such answers on late or not at all)",
+                host.name
+            );
+            report.warnings.add(Code::DatagramsExplained, said);
+        }
     }
 }
 
@@ -227,7 +305,7 @@ mod tests {
 
     fn judged(mesh: &Mesh, stopped: bool) -> (Report, Vec<String>) {
         let mut report = Report::new("endpoint");
-        judge(&mut report, mesh, stopped);
+        judge(&mut report, mesh, &[], stopped);
         let reasons = report.result.verdict.reasons().iter().map(|said| said.to_string()).collect();
         (report, reasons)
     }
@@ -273,5 +351,114 @@ mod tests {
         lost.hosts[1].served = None;
         let (_, reasons) = judged(&lost, false);
         assert_eq!(reasons[0], "b: its agent was lost: its command ended");
+    }
+
+    #[test]
+    fn an_agent_that_starts_no_server_is_not_lost() {
+        use MeshOutcome::{Done, Failed};
+        let mut none = mesh([1, 0], [Failed, Done]);
+        none.hosts[1].error = Some("its agent starts no server: Address already in use".to_owned());
+        none.hosts[1].served = None;
+        for (serve_none, code) in [(vec![], Code::AgentLost), (vec!["b".to_owned()], Code::EndpointFailed)] {
+            let mut report = Report::new("endpoint");
+            judge(&mut report, &none, &serve_none, false);
+            assert_eq!(report.result.verdict.reasons()[0].code, code);
+        }
+    }
+
+    #[test]
+    fn a_test_whose_begin_had_no_answer_may_be_among_those_counted() {
+        use MeshOutcome::{Done, Failed};
+        let mut lost = mesh([1, 1], [Failed, Done]);
+        let (report, _) = judged(&lost, false);
+        assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+        lost.pairs[0].began_ns = None;
+        let (report, _) = judged(&lost, false);
+        assert!(report.warnings[0].contains("b: its server counted 1 tests, of which 0 at most"));
+    }
+
+    #[test]
+    fn a_receivers_drops_and_each_warning_of_pairs_are_kept() {
+        let mut of_pair = Report::new("endpoint");
+        let datagrams = report::Datagrams {
+            sent: 100,
+            lost: 9,
+            dropped_by_receiver: Some(9),
+            ..report::Datagrams::default()
+        };
+        let stream = report::EndpointStream {
+            from_client: true,
+            datagrams: Some(datagrams),
+            ..report::EndpointStream::default()
+        };
+        of_pair.result.endpoint =
+            Some(report::Endpoint { streams: vec![stream], ..report::Endpoint::default() });
+        let kept = filled(MeshPair::default(), Ok(of_pair));
+        assert_eq!((kept.lost, kept.dropped_by_receiver), (Some(9), Some(9)));
+        assert_eq!(failed(kept, "broken".to_owned()).dropped_by_receiver, None);
+
+        let drops = |count: u64| {
+            Code::DatagramsExplained.says(format!("all {count} datagrams found no room in its socket"))
+        };
+        let shared = || Code::EndsShared.says(("both ends are on one host", "use two"));
+        let mut warnings: Vec<(String, Said)> = (0..6).map(|n| (format!("a to {n}"), drops(n))).collect();
+        warnings.extend([("b to a".to_owned(), shared()), ("c to a".to_owned(), shared())]);
+        let mut report = Report::new("endpoint");
+        warn(&mut report, &Mesh::default(), &warnings);
+        let said: Vec<String> = report.warnings.iter().map(|said| said.to_string()).collect();
+        assert_eq!(
+            said,
+            [
+                "a to 0, a to 1, a to 2, a to 3 and 2 more: all 0 datagrams found no room in its socket (of the first; others have other numbers)",
+                "b to a, c to a: both ends are on one host; use two",
+            ]
+        );
+        let many: Vec<_> = ('a'..='i')
+            .map(|letter| (format!("a to {letter}"), Code::EndsShared.says(format!("kind {letter}"))))
+            .collect();
+        let mut report = Report::new("endpoint");
+        warn(&mut report, &Mesh::default(), &many);
+        assert_eq!(report.warnings.len(), REASONS + 1);
+        assert_eq!(&*report.warnings[REASONS], "pairs gave 3 warnings more, of other kinds");
+    }
+
+    #[test]
+    fn tests_that_hardly_overlap_do_not_load_the_network_together() {
+        for (apart, warns) in [(99_000_000, 0), (100_000_000, 1)] {
+            let apart = Mesh {
+                schedule: MeshSchedule::AllAtOnce,
+                began_within_ns: Some(apart),
+                test_duration_ns: Some(1_000_000_000),
+                ..Mesh::default()
+            };
+            let mut report = Report::new("endpoint");
+            warn(&mut report, &apart, &[]);
+            assert_eq!(report.warnings.len(), warns, "{:?}", report.warnings);
+        }
+    }
+
+    #[test]
+    fn answers_that_no_client_got_were_lost_on_the_way_back() {
+        let with = |answered: u64, came: u64, dropped: u64| {
+            let mut stamp = mesh([0, 0], [MeshOutcome::Done, MeshOutcome::Done]);
+            stamp.hosts[0].served = None;
+            stamp.hosts[1].served = Some(MeshServed { answered: Some(answered), ..MeshServed::default() });
+            let pair = &mut stamp.pairs[0];
+            (pair.count, pair.lost, pair.dropped_by_receiver) = (Some(100), Some(100 - came), Some(dropped));
+            let (report, reasons) = judged(&stamp, false);
+            assert!(reasons.is_empty(), "{reasons:?}");
+            report.warnings.iter().map(|said| said.to_string()).collect::<Vec<_>>()
+        };
+        let said = with(100, 0, 0);
+        assert!(
+            said[0].starts_with(
+                "b: its reflector answered 100, and its clients got 0: they were lost on the way back"
+            ),
+            "{said:?}"
+        );
+        // Few are lost, all were lost on the way there, or there was no room for them.
+        for (answered, came, dropped) in [(100, 90, 0), (0, 0, 0), (100, 0, 60)] {
+            assert!(with(answered, came, dropped).is_empty());
+        }
     }
 }

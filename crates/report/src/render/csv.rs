@@ -163,7 +163,7 @@ fn trial_row(t: &Trial) -> String {
 
 /// The header line of a table of a mesh's pairs.
 pub const PAIRS_HEADER: &str = "from,to,outcome,round,began_ns,bits_per_second,transactions_per_second,p50_ns,p99_ns,count,lost,\
-loss_ratio,retransmits,reason";
+loss_ratio,dropped_by_receiver,retransmits,reason";
 
 /// One row a pair of a mesh; only the header where there is none.
 pub fn pairs(report: &Report) -> String {
@@ -184,6 +184,7 @@ pub fn pairs(report: &Report) -> String {
             whole(pair.count),
             whole(pair.lost),
             real(pair.loss_ratio),
+            whole(pair.dropped_by_receiver),
             whole(pair.retransmits),
             text(pair.reason.as_deref().unwrap_or_default()),
         ];

@@ -49,10 +49,14 @@ pub struct Mesh {
     /// The pair of hosts whose two directions differ most; left out where no two hosts have both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asymmetry: Option<MeshAsymmetry>,
-    /// Of tests all at once: the most by which one began after another, by the clock of the host where the mesh was asked for.
+    /// Of tests all at once: from when the first one was asked for to when the last one's agent had answered, by the clock of the host where
+    /// the mesh was asked for. No test began further from another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_within_ns: Option<u64>,
-    /// From the first test's start to the last one's end.
+    /// For how long each test was to measure; left out where it was to go on until an amount was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_duration_ns: Option<u64>,
+    /// From the first test's start to when the last one's end was known; servers were ended after that.
     pub elapsed_ns: u64,
     /// Each pair, in the order of the matrix: row by row. Of a pair's test no more is kept than stands here.
     pub pairs: Vec<MeshPair>,
@@ -78,7 +82,7 @@ pub enum MeshSchedule {
     /// In rounds: no host was in two tests at the same time.
     #[default]
     Rounds,
-    /// All at once: each pair's value is that of the loaded network.
+    /// All at once. Each pair's value is that of the loaded network if `began_within_ns` is below a tenth of `test_duration_ns`.
     AllAtOnce,
 }
 
@@ -147,7 +151,8 @@ pub struct MeshPair {
     pub reason: Option<String>,
     /// In which round it was to be tested, from 1.
     pub round: u64,
-    /// When its test began, from the start of the first; left out where it did not.
+    /// When its agent was asked to begin its test, from the start of the first; left out where it was not asked, or refused. Without an answer
+    /// of the agent it is not known whether the test began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_ns: Option<u64>,
     /// Throughput of the client's stream, by what the receiver got.
@@ -171,6 +176,10 @@ pub struct MeshPair {
     /// Lost ones over those sent (0 to 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
+    /// Lost datagrams that had reached the receiver's host, or of stamp datagrams that had reached the client's, and found no room in its
+    /// socket: no loss of the path. Left out where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_by_receiver: Option<u64>,
     /// Segments that the client sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
@@ -380,6 +389,13 @@ impl Mesh {
     /// The pair from one host to another.
     pub fn pair(&self, from: &str, to: &str) -> Option<&MeshPair> {
         self.pairs.iter().find(|pair| pair.from == from && pair.to == to)
+    }
+
+    /// Whether all of its tests loaded the network at the same time: they began within less than a tenth of the time that each measured.
+    pub fn loads_network(&self) -> bool {
+        let apart = self.began_within_ns.zip(self.test_duration_ns);
+        let together = apart.is_some_and(|(apart, lasts)| apart < lasts / 10);
+        self.schedule == MeshSchedule::AllAtOnce && together
     }
 
     /// How many pairs there have to be: each agent with each other host.

@@ -16,6 +16,8 @@ const SMALL: f64 = 16.0;
 const HIGH: f64 = 30.0;
 /// Of more hosts no cell has room for its value.
 const VALUED: usize = 24;
+/// Of more hosts there is no map.
+const MAPPED: usize = 64;
 /// Letters of a host's name beside the map.
 const LETTERS: usize = 18;
 
@@ -24,6 +26,13 @@ pub(super) fn plots(report: &Report) -> String {
     let Some(mesh) = report.result.mesh.as_ref().filter(|mesh| !mesh.pairs.is_empty()) else {
         return String::new();
     };
+    if mesh.hosts.len() > MAPPED {
+        let said = format!(
+            "Of {} there is no map ({MAPPED} at most): the table of pairs on this page has the worst ones, and pairs.csv all of them.",
+            units::counted(mesh.hosts.len() as u64, "host")
+        );
+        return format!("<h2>Plots</h2>\n<p>{}</p>\n", Esc(&said));
+    }
     let short = Short::of(mesh);
     let note = format!(
         "{} in {}. Rows are clients, columns are servers; {}. The redder, the slower.",
@@ -186,6 +195,8 @@ fn tip(pair: &MeshPair, mesh: &Mesh) -> String {
     facts
         .extend(pair.transactions_per_second.map(|rate| format!("{} transactions", units::event_rate(rate))));
     facts.extend(pair.loss_ratio.map(|ratio| format!("{} lost", units::percent(ratio))));
+    let dropped = pair.dropped_by_receiver.filter(|dropped| *dropped > 0);
+    facts.extend(dropped.map(|count| format!("{} had no room at the receiver", units::count(count))));
     if pair.outcome != MeshOutcome::Done {
         facts.push(pair.outcome.name().to_owned());
     }
@@ -220,6 +231,18 @@ mod tests {
         }
         assert!(!page.contains("c<\""), "names are escaped");
         assert_eq!(plots(&Report::new("endpoint")), "");
+    }
+
+    #[test]
+    fn of_very_many_hosts_there_is_no_map() {
+        let mut report = Report::new("endpoint");
+        for (hosts, maps) in [(64, true), (65, false)] {
+            let names: Vec<String> = (0..hosts).map(|n| format!("h{n}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            report.result.mesh = Some(mesh(&names, &[&[0, 50]]));
+            let page = plots(&report);
+            assert_eq!((page.contains("<svg"), page.contains("Of 65 hosts there is no map")), (maps, !maps));
+        }
     }
 
     #[test]

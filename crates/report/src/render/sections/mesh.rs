@@ -140,11 +140,12 @@ impl Mesh {
             ),
             MeshSchedule::AllAtOnce => {
                 let apart = self.began_within_ns.map(|ns| format!(", begun within {}", units::time(ns)));
-                format!(
-                    "all {} at once{}: each value is that of the loaded network",
-                    units::counted(self.at_once, "test"),
-                    apart.unwrap_or_default()
-                )
+                let loaded = match self.loads_network() {
+                    true => ": each value is that of the loaded network",
+                    false => ", too far apart for all of them to load the network together",
+                };
+                let tests = units::counted(self.at_once, "test");
+                format!("all {tests} at once{}{loaded}", apart.unwrap_or_default())
             }
         }
     }
@@ -163,7 +164,7 @@ impl Mesh {
     fn drawn(&self, numbered: bool) -> Table {
         let short = Short::of(self);
         let column = |(number, host): (usize, &MeshHost)| {
-            if numbered { number.to_string() } else { host.name.clone() }
+            if numbered { number.to_string() } else { units::printable(&host.name) }
         };
         let row = |(number, host): (usize, &MeshHost)| {
             if numbered { format!("{number} {}", host.name) } else { host.name.clone() }
@@ -214,7 +215,7 @@ impl Mesh {
 }
 
 fn pairs<'m>() -> Tabular<&'m MeshPair> {
-    let columns: [Column<&MeshPair>; 10] = [
+    let columns: [Column<&MeshPair>; 11] = [
         text("pair", |pair| Some(pair.name())),
         text("outcome", |pair| Some(pair.outcome.name().to_owned())),
         number("throughput", crate::data::figure::Unit::BitsPerSecond, |pair| pair.bits_per_second),
@@ -223,6 +224,7 @@ fn pairs<'m>() -> Tabular<&'m MeshPair> {
         number("transactions", crate::data::figure::Unit::PerSecond, |pair| pair.transactions_per_second),
         count("lost", |pair| pair.lost),
         number("loss", crate::data::figure::Unit::Ratio, |pair| pair.loss_ratio),
+        count("no room at the receiver", |pair| pair.dropped_by_receiver.filter(|dropped| *dropped > 0)),
         count("sent again", |pair| pair.retransmits),
         crate::render::tabular::only_on_page(text("why", |pair| pair.reason.clone())),
     ];
@@ -254,22 +256,22 @@ impl Section for OfMesh {
         let Some(mesh) = &report.result.mesh else { return Vec::new() };
         let mut lines = vec![
             Line::facts("pairs", mesh.counts()),
-            Line::text("tests", format!("{}, {}", mesh.test, mesh.scheduled())),
+            Line::text("tests", format!("{}, {}", units::printable(&mesh.test), mesh.scheduled())),
         ];
         let by = mesh.compared_by.name();
         lines.extend(
             mesh.median.map(|median| Line::text("median", format!("{} of all pairs' {by}", median.show()))),
         );
         lines.extend(
-            mesh.worst_said().map(|said| Line::text("worst", said.trim_start_matches("worst ").to_owned())),
+            mesh.worst_said()
+                .map(|said| Line::text("worst", said.strip_prefix("worst ").unwrap_or(&said).to_owned())),
         );
-        lines.extend(
-            mesh.slowest_said()
-                .map(|said| Line::text("slowest", said.trim_start_matches("slowest host ").to_owned())),
-        );
+        lines.extend(mesh.slowest_said().map(|said| {
+            Line::text("slowest", said.strip_prefix("slowest host ").unwrap_or(&said).to_owned())
+        }));
         lines.extend(mesh.asymmetry_said().map(|said| Line::text("two ways", said)));
-        let targets: Vec<&str> =
-            mesh.hosts.iter().filter(|host| !host.agent).map(|host| &*host.name).collect();
+        let targets: Vec<String> =
+            mesh.hosts.iter().filter(|host| !host.agent).map(|host| units::printable(&host.name)).collect();
         if !targets.is_empty() {
             let said = format!("{}: no agent, so that it is a column only", targets.join(", "));
             lines.push(Line::text("targets", said));
@@ -350,6 +352,33 @@ mod tests {
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn names_are_shown_without_control_characters_and_whole() {
+        let mut named =
+            mesh(&["worst", "b\u{1b}[31m", "c\u{202e}"], &[&[0, 50, 900], &[51, 0, 50], &[50, 49, 0]]);
+        named.test = "tcp-rr\u{7}".to_owned();
+        named.hosts[2].agent = false;
+        for width in [40, 80, 200] {
+            let text = shown(named.clone(), width);
+            assert!(text.lines().all(|line| !line.contains(units::is_unprintable)), "{text:?}");
+        }
+        let text = shown(named, 200);
+        assert!(text.contains("worst     worst to c") && text.contains("b\\u{1b}[31m"), "{text}");
+        let slow = mesh(&["slowest host", "b", "c"], &[&[0, 900, 900], &[900, 0, 50], &[900, 50, 0]]);
+        assert!(shown(slow, 200).contains("slowest   slowest host, median"));
+    }
+
+    #[test]
+    fn tests_all_at_once_are_of_the_loaded_network_only_if_they_began_together() {
+        let mut all = mesh(&["a", "b"], &[&[0, 50], &[50, 0]]);
+        all.schedule = MeshSchedule::AllAtOnce;
+        all.test_duration_ns = Some(1_000_000_000);
+        for (apart, loaded) in [(Some(99_999_999), true), (Some(100_000_000), false), (None, false)] {
+            all.began_within_ns = apart;
+            assert_eq!(all.scheduled().contains("of the loaded network"), loaded, "{}", all.scheduled());
+        }
     }
 
     #[test]
