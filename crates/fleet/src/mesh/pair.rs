@@ -6,6 +6,8 @@ use report::{
 
 /// Reasons that the verdict names one by one; the pairs have all.
 const REASONS: usize = 6;
+/// How a client's warning begins whose server had other tests meanwhile.
+const COMPANY: &str = "other clients' tests ran at the server";
 /// Pairs that are named with each.
 const NAMED: usize = 4;
 
@@ -149,7 +151,13 @@ pub(super) fn warn(report: &mut Report, mesh: &Mesh, warnings: &[(String, Said)]
             ""
         };
         let text = format!("{}: {}{others}", named(pairs.iter().copied()), crate::lost::shown(said.cause()));
-        report.warnings.add(said.code, Sentence::new(text, said.remedy().map(crate::lost::shown)));
+        // Tests all at once have company at their servers, as asked; a server that others used, too, is found by its count.
+        let is_as_asked = mesh.schedule == MeshSchedule::AllAtOnce && said.cause().starts_with(COMPANY);
+        let (asked, remedy) = match is_as_asked {
+            true => (" (as it is with all tests at once)", None),
+            false => ("", said.remedy().map(crate::lost::shown)),
+        };
+        report.warnings.add(said.code, Sentence::new(text + asked, remedy));
     }
     let more: usize = groups.iter().skip(REASONS).map(|(.., pairs)| pairs.len()).sum();
     if more > 0 {
@@ -413,6 +421,19 @@ mod tests {
                 "b to a, c to a: both ends are on one host; use two",
             ]
         );
+        let mut report = Report::new("endpoint");
+        let at_once = Mesh { schedule: MeshSchedule::AllAtOnce, ..Mesh::default() };
+        let company = Code::EndsShared.says((format!("{COMPANY} meanwhile"), "wait"));
+        warn(&mut report, &at_once, &[("b to a".to_owned(), company), ("b to a".to_owned(), shared())]);
+        let said: Vec<String> = report.warnings.iter().map(|said| said.to_string()).collect();
+        assert_eq!(
+            said,
+            [
+                "b to a: other clients' tests ran at the server meanwhile (as it is with all tests at once)",
+                "b to a: both ends are on one host; use two",
+            ]
+        );
+
         let many: Vec<_> = ('a'..='i')
             .map(|letter| (format!("a to {letter}"), Code::EndsShared.says(format!("kind {letter}"))))
             .collect();
