@@ -2868,13 +2868,14 @@ class Mesh(Record):
     at_once: int
     """The most tests that were to be done at the same time."""
     began_within_ns: int | None
-    """Of tests all at once: the most by which one began after another, by the clock of the host where the mesh was asked for."""
+    """Of tests all at once: from when the first one was asked for to when the last one's agent had answered, by the clock of
+    the host where the mesh was asked for. No test began further from another one."""
     compared_by: str
     """By what pairs are compared."""
     done: int
     """Pairs whose test was done as it was asked for."""
     elapsed_ns: int
-    """From the first test's start to the last one's end."""
+    """From the first test's start to when the last one's end was known; servers were ended after that."""
     failed: int
     """Pairs whose test came to no result."""
     hosts: Rows[MeshHost]
@@ -2896,6 +2897,8 @@ class Mesh(Record):
     fewer than three hosts, and where its median is not worse by a tenth at least than that of the pairs without it."""
     test: str
     """The test of each pair: `tcp-stream`, `udp-rr`, `stamp`, ..."""
+    test_duration_ns: int | None
+    """For how long each test was to measure; left out where it was to go on until an amount was done."""
     tests: int
     """Pairs to be tested: each agent with each other host."""
     worst: MeshWorst | None
@@ -2918,6 +2921,7 @@ class Mesh(Record):
         "short": ("", None),
         "slowest_host": ("MeshSlowest", None),
         "test": ("", None),
+        "test_duration_ns": ("", None),
         "tests": ("", None),
         "worst": ("MeshWorst", None),
     }
@@ -2982,11 +2986,15 @@ class MeshPair(Record):
     """One ordered pair: a cell of the matrix."""
 
     began_ns: int | None
-    """When its test began, from the start of the first; left out where it did not."""
+    """When its agent was asked to begin its test, from the start of the first; left out where it was not asked, or refused.
+    Without an answer of the agent it is not known whether the test began."""
     bits_per_second: float | None
     """Throughput of the client's stream, by what the receiver got."""
     count: int | None
     """Transactions that were answered, datagrams or STAMP packets that were sent."""
+    dropped_by_receiver: int | None
+    """Lost datagrams that had reached the receiver's host, or of stamp datagrams that had reached the client's, and found no
+    room in its socket: no loss of the path. Left out where that is not known."""
     from_: str
     """The client: the row."""
     loss_ratio: float | None
@@ -3014,6 +3022,7 @@ class MeshPair(Record):
         "began_ns": ("", None),
         "bits_per_second": ("", None),
         "count": ("", None),
+        "dropped_by_receiver": ("", None),
         "from_": ("", None),
         "loss_ratio": ("", None),
         "lost": ("", None),
@@ -3950,6 +3959,8 @@ class Sessions(Record):
     known, and those that the close ended are among `answers`."""
     nat: NatCounts | None
     """What the lab's NAT counted meanwhile."""
+    neighbour_advertisements: int
+    """Neighbour solicitations for addresses of clients that were answered."""
     not_http: int
     """Whole answers that do not begin with a status of HTTP/1.1."""
     open: int
@@ -4039,6 +4050,7 @@ class Sessions(Record):
         "malformed": ("", None),
         "misframed_answers": ("", 0),
         "nat": ("NatCounts", None),
+        "neighbour_advertisements": ("", 0),
         "not_http": ("", 0),
         "open": ("", 0),
         "opened": ("", None),
@@ -4131,6 +4143,8 @@ class SessionsServed(Record):
     """Address and port that it listened at."""
     malformed: int
     """Segments whose lengths contradict themselves."""
+    neighbour_advertisements: int
+    """Neighbour solicitations for its address that were answered."""
     request_bytes: int
     """Bytes of requests."""
     requests: int
@@ -4152,6 +4166,7 @@ class SessionsServed(Record):
         "finished": ("", None),
         "listen": ("", None),
         "malformed": ("", None),
+        "neighbour_advertisements": ("", 0),
         "request_bytes": ("", None),
         "requests": ("", None),
         "resets": ("", None),
