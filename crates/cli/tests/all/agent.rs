@@ -250,7 +250,7 @@ fn a_run_begins_at_its_time_is_watched_and_steered_and_holds_its_interfaces() {
     // Until its first snapshot nothing can be steered.
     while !client.told.iter().any(|line| line["params"]["snapshot"]["phase"] == "running") {
         let line = client.line();
-        assert_ne!(line["method"], "run.ended", "{line}");
+        assert_ne!(line["method"], "run.ended", "{line}: {:?}", client.told);
         client.told.push(line);
     }
     assert_eq!(

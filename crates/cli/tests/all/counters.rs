@@ -27,10 +27,10 @@ fn risen(found: &Value, name: &str) -> u64 {
     changes.find(|change| change["name"] == name).map_or(0, |change| number(&change["by"]))
 }
 
+/// The rules that its notes are of, but for those of counters of the whole machine, which other programs make rise.
 fn rules(found: &Value) -> Vec<&str> {
-    found["notes"]
-        .as_array()
-        .map_or(Vec::new(), |notes| notes.iter().filter_map(|note| note["rule"].as_str()).collect())
+    let notes = found["notes"].as_array().into_iter().flatten();
+    notes.filter_map(|note| note["rule"].as_str()).filter(|rule| !rule.starts_with("softnet-")).collect()
 }
 
 #[test]

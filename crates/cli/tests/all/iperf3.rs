@@ -251,7 +251,17 @@ fn says(net: &Net, results: &str) -> std::thread::JoinHandle<()> {
     let (ready, listening) = std::sync::mpsc::channel();
     let serving = std::thread::spawn(move || {
         namespace.enter_current_thread().expect("a namespace");
-        let listener = std::net::TcpListener::bind(("127.0.0.1", PORT)).expect("a port");
+        // (A process that another test is just starting holds the last listener until it is another program.)
+        let mut tries = 0;
+        let listener = loop {
+            match std::net::TcpListener::bind(("127.0.0.1", PORT)) {
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && tries < 100 => {
+                    tries += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                bound => break bound.expect("a port"),
+            }
+        };
         ready.send(()).expect("somebody waits");
         let mut control = listener.accept().expect("a client").0;
         let len =

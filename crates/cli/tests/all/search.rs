@@ -419,8 +419,8 @@ fn an_outage_is_timed_and_an_overload_recovered_from() {
     let mut reset = command(reset);
     reset.arg("ip neigh replace 198.19.0.2 nud failed dev dut1");
     let dead = start(reset).wait();
-    // A machine that comes to the command when the trial is over resets nothing.
-    if judged(!dead.stdout.contains("nothing was lost")) {
+    // A machine that comes to the command when the trial is over resets nothing, and one that sends late has nothing to judge.
+    if judged(!dead.stdout.contains("nothing was lost") && !dead.stdout.contains("sender short")) {
         assert_eq!(dead.status, 1, "{}", dead.stdout);
         assert!(dead.stdout.contains("still lost when the trial ended"), "{}", dead.stdout);
     }
