@@ -576,6 +576,7 @@ impl Tracing {
         }
         let mut notes = found.notes;
         let lost = report.result.loss.map(|loss| loss.frames);
+        sent.tell_attempts(&mut drops, lost);
         let named_frames = sent.named(&drops, lost, &mut notes);
         let not_seen_frames = lost.map(|lost| lost.saturating_sub(named_frames));
         let whole = whole.filter(|_| named_frames > 0 || lost.is_none_or(|lost| lost > 0));
@@ -624,6 +625,9 @@ struct SentStreams {
 /// (The last one is where the compiler put it into its caller.)
 const REFUSES: [&str; 3] = ["__dev_direct_xmit", "packet_direct_xmit", "packet_xmit"];
 
+/// What frees a frame for which the backlog of a veth's other end has no room.
+const BACKLOGS: [&str; 2] = ["enqueue_to_backlog", "netif_rx"];
+
 impl SentStreams {
     fn of(report: &Report) -> SentStreams {
         let sent = || report.streams.iter().filter(|stream| stream.tx_frames.is_some());
@@ -654,6 +658,22 @@ impl SentStreams {
             && one.kind == DroppedKind::Test
             && !one.measured
             && (REFUSES.contains(&one.function.as_str()) || nothing_lost())
+    }
+
+    /// What backlogs dropped of frames that their sender was told of, where the sums leave nothing else: just so many were dropped beyond
+    /// what is missing. (Which frames were refused no kernel says, and a stream that lost some may have had others refused.)
+    fn tell_attempts(&self, drops: &mut [Dropped], lost: Option<u64>) {
+        let is_there = |one: &Dropped| one.is_loss() && BACKLOGS.contains(&one.function.as_str());
+        let sum = |of: &dyn Fn(&Dropped) -> bool| {
+            drops.iter().filter(|one| of(one)).map(|one| one.frames).fold(0, u64::saturating_add)
+        };
+        let (there, all) = (sum(&is_there), sum(&Dropped::is_loss));
+        let beyond = lost.and_then(|lost| all.checked_sub(lost));
+        if self.retried > 0 && there > 0 && beyond == Some(there) {
+            for one in drops.iter_mut().filter(|one| is_there(one)) {
+                one.refused = true;
+            }
+        }
     }
 
     /// Streams have the numbers that the result has for them.
@@ -888,6 +908,29 @@ mod tests {
         let mut notes = Vec::new();
         assert_eq!(told.named(&[attempts, at("ip_error", 4)], Some(4), &mut notes), 4);
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn what_backlogs_refused_is_no_loss_where_just_so_many_more_were_dropped_than_are_missing() {
+        let sent = SentStreams { parts: 1, lost: [(0, 4)].into(), retried: 3, is_told: false };
+        let at = |function: &str, frames: u64| Dropped {
+            function: function.to_owned(),
+            ..of_streams(&[(0, frames)])
+        };
+        let told = |sent: &SentStreams, backlog: u64, lost: Option<u64>| {
+            let mut drops = [at("ip_error", 4), at("enqueue_to_backlog", backlog)];
+            sent.tell_attempts(&mut drops, lost);
+            let mut notes = Vec::new();
+            let named = sent.named(&drops, lost, &mut notes);
+            (drops.map(|one| one.refused), named, notes.is_empty())
+        };
+        assert_eq!(told(&sent, 9, Some(4)), ([false, true], 4, true));
+        // One of them may be of those that are missing, or a copy: which, nobody says.
+        assert_eq!(told(&sent, 9, Some(5)), ([false, false], 13, false));
+        assert_eq!(told(&sent, 9, Some(13)), ([false, false], 13, false));
+        assert_eq!(told(&sent, 9, None).0, [false, false]);
+        let untold = SentStreams { retried: 0, ..sent };
+        assert_eq!(told(&untold, 9, Some(4)).0, [false, false], "its sender was told of none");
     }
 
     fn row(protocol: u8, port: u16) -> Row {
