@@ -228,29 +228,6 @@ static __always_inline int serves(struct xdp_md *ctx, __u32 sort)
 	return of_connection(ctx, sort, counted, &in, &out, has);
 }
 
-/* One for each sort of frames. */
-SEC("xdp")
-int sessions_server(struct xdp_md *ctx)
-{
-	return serves(ctx, 0);
-}
-
-SEC("xdp")
-int server_ipv6(struct xdp_md *ctx)
-{
-	return serves(ctx, OVER_IPV6);
-}
-
-SEC("xdp")
-int server_tagged(struct xdp_md *ctx)
-{
-	return serves(ctx, TAGGED);
-}
-
-SEC("xdp")
-int server_tagged_6(struct xdp_md *ctx)
-{
-	return serves(ctx, OVER_IPV6 | TAGGED);
-}
+EACH_SORT(sessions_server, server, serves)
 
 char _license[] SEC("license") = "MIT OR Apache-2.0";

@@ -487,30 +487,7 @@ static __always_inline int sends(struct xdp_md *ctx, __u32 sort)
 	return open(&work, &segment);
 }
 
-/* One for each sort of frames. */
-SEC("xdp")
-int sessions_open(struct xdp_md *ctx)
-{
-	return sends(ctx, 0);
-}
-
-SEC("xdp")
-int open_ipv6(struct xdp_md *ctx)
-{
-	return sends(ctx, OVER_IPV6);
-}
-
-SEC("xdp")
-int open_tagged(struct xdp_md *ctx)
-{
-	return sends(ctx, TAGGED);
-}
-
-SEC("xdp")
-int open_tagged_6(struct xdp_md *ctx)
-{
-	return sends(ctx, OVER_IPV6 | TAGGED);
-}
+EACH_SORT(sessions_open, open, sends)
 
 /* A request had no room in the frame that asked for it: the next frame of the program that sends becomes it. */
 static __always_inline void defer(struct work *work)
@@ -1070,29 +1047,6 @@ static __always_inline int takes(struct xdp_md *ctx, __u32 sort)
 	return state == SESSION_SYN_SENT ? in_syn_sent(&work, &in, &answer) : established(&work, &in, &answer, state);
 }
 
-/* One for each sort of frames. */
-SEC("xdp")
-int sessions_client(struct xdp_md *ctx)
-{
-	return takes(ctx, 0);
-}
-
-SEC("xdp")
-int client_ipv6(struct xdp_md *ctx)
-{
-	return takes(ctx, OVER_IPV6);
-}
-
-SEC("xdp")
-int client_tagged(struct xdp_md *ctx)
-{
-	return takes(ctx, TAGGED);
-}
-
-SEC("xdp")
-int client_tagged_6(struct xdp_md *ctx)
-{
-	return takes(ctx, OVER_IPV6 | TAGGED);
-}
+EACH_SORT(sessions_client, client, takes)
 
 char _license[] SEC("license") = "MIT OR Apache-2.0";

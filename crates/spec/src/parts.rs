@@ -51,6 +51,16 @@ parts! { ($)
         pub no_real_time: bool,
     }
 
+    /// The rest of the tag of a VLAN, whose number is a setting beside them.
+    tag {
+        /// The tag's priority (PCP).
+        #[setting(value = "0-7", needs("vlan"), most = 7)]
+        pub vlan_priority: Option<u8>,
+        /// The tag's drop eligible indicator (DEI).
+        #[setting(value = "0|1", needs("vlan"), most = 1)]
+        pub vlan_dei: Option<u8>,
+    }
+
     /// Through what.
     through {
         /// How frames leave: xdp (made in the kernel, as XDP live frames), afxdp (AF_XDP sockets, one of the interface's

@@ -5,7 +5,7 @@ use crate::consent::Consent;
 use crate::endpoint::EndpointRate;
 use crate::kind::Kind;
 use crate::live::Server;
-use crate::parts::priority;
+use crate::parts::{priority, tag};
 use crate::setting::{Member, Settings as _};
 use crate::words::words;
 use crate::written::Written;
@@ -65,12 +65,8 @@ pub struct Sessions {
     /// Send all frames with a tag of this VLAN (802.1Q), and take those of this VLAN alone.
     #[setting(value = "ID", most = 4094)]
     pub vlan: Option<u16>,
-    /// The tag's priority (PCP).
-    #[setting(value = "0-7", needs("vlan"), most = 7)]
-    pub vlan_priority: Option<u8>,
-    /// The tag's drop eligible indicator (DEI).
-    #[setting(value = "0|1", needs("vlan"), most = 1)]
-    pub vlan_dei: Option<u8>,
+    #[part]
+    tag: tag!(),
     /// The path of the request: GET PATH.
     #[setting(value = "PATH", default = "/")]
     pub path: Option<String>,
@@ -120,12 +116,8 @@ pub struct SessionsServer {
     /// Take frames of this VLAN alone (802.1Q), and answer with its tag.
     #[setting(value = "ID", most = 4094)]
     pub vlan: Option<u16>,
-    /// The tag's priority (PCP).
-    #[setting(value = "0-7", needs("vlan"), most = 7)]
-    pub vlan_priority: Option<u8>,
-    /// The tag's drop eligible indicator (DEI).
-    #[setting(value = "0|1", needs("vlan"), most = 1)]
-    pub vlan_dei: Option<u8>,
+    #[part]
+    tag: tag!(),
     /// Bytes of an answer's body.
     #[setting(value = "BYTES", least = 0, most = 65000, default = "100")]
     pub response_size: Option<u32>,

@@ -56,6 +56,19 @@ struct tcp {
 #define OVER_IPV6 1
 #define TAGGED 2
 
+/* The programs that do the same, one for each sort of frames: PLAIN, and NAME with what tells the others. */
+#define ONE_SORT(program, does, sort) \
+	SEC("xdp") \
+	int program(struct xdp_md *ctx) \
+	{ \
+		return does(ctx, sort); \
+	}
+#define EACH_SORT(plain, name, does) \
+	ONE_SORT(plain, does, 0) \
+	ONE_SORT(name##_ipv6, does, OVER_IPV6) \
+	ONE_SORT(name##_tagged, does, TAGGED) \
+	ONE_SORT(name##_tagged_6, does, OVER_IPV6 | TAGGED)
+
 static __always_inline __u32 link_header(__u32 sort)
 {
 	return sizeof(struct ether) + (sort & TAGGED ? sizeof(struct tag) : 0);
