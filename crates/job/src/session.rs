@@ -2,7 +2,7 @@
 
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
-use crate::samples::{SAMPLE, Samples, Spreads};
+use crate::samples::{Kept, SAMPLE, Samples, Spreads};
 use engine::{Begins, Hold};
 use histogram::Histogram;
 use meter::Meter;
@@ -177,15 +177,16 @@ impl Session {
         duration: Option<Duration>,
         look: impl FnMut(u64) -> Looked<'m, T>,
     ) -> Watched<T> {
-        self.watch_from(panel, duration, None, look)
+        self.watch_from(panel, duration, None, |_| (), look)
     }
 
-    /// The same, for what has to be looked at after `next` already, and then when each look says.
+    /// The same, for what has to be looked at after `next` already, and then when each look says. `keep` hears what became of each sample.
     pub(crate) fn watch_from<'m, T: Copy + Default>(
         &self,
         panel: &mut Panel,
         duration: Option<Duration>,
         mut next: Option<Duration>,
+        mut keep: impl FnMut(Kept),
         mut look: impl FnMut(u64) -> Looked<'m, T>,
     ) -> Watched<T> {
         let start = Instant::now();
@@ -201,6 +202,7 @@ impl Session {
             let over = over || !in_time || self.is_stopped();
             let kept = samples.push(at_ns, counts, over);
             spreads.follow(kept, &delays);
+            keep(kept);
             let remaining_ns = left.map(|left| left.as_nanos() as u64);
             if over {
                 panel.hurry();

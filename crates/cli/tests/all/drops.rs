@@ -643,6 +643,72 @@ const BY_THE_BACKLOG: &str = r#"
 "#;
 
 #[test]
+fn a_receiver_alone_says_when_something_was_dropped() {
+    all_seen(dropped_beside_a_receiver);
+}
+
+fn dropped_beside_a_receiver() -> Result<(), String> {
+    let dir = folder();
+    in_a_lab(
+        &dir,
+        r#"
+        $D nft 'add table inet f; add chain inet f c { type filter hook forward priority 0; }; add rule inet f c udp dport 2001 counter drop'
+        $N measure --on rx0@receiver --trace-drops --duration 4s --quiet --json --report $F/alone > $F/alone.json 2> $F/alone.txt &
+        sleep 1.2
+        $N send "ether(dst=$DEVICE)/ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1, dport=1)" --on tx0 --sign --count 400 --rate 1kpps --quiet
+        sleep 0.4
+        $N send "ether(dst=$DEVICE)/ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1, dport=2001)" --on tx0 --sign --count 500 --rate 1kpps --quiet
+        $N send "ether(dst=$DEVICE)/ipv4(src=198.18.0.1, dst=198.19.0.2)/udp(sport=1, dport=1)" --on tx0 --sign --count 300 --rate 1kpps --quiet
+        $D nft -j list chain inet f c > $F/counter.nft
+        wait
+        "#,
+    )
+    .ok();
+    let alone = result(&dir, "alone");
+    let listed = std::fs::read_to_string(path(&dir, "counter.nft")).expect("nft's");
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let rules = listed["nftables"].as_array().expect("objects");
+    let expressions = rules.iter().filter_map(|one| one["rule"]["expr"].as_array()).flatten();
+    let counted: u64 = expressions.filter_map(|one| one["counter"]["packets"].as_u64()).sum();
+    assert_eq!(counted, 500, "{listed}");
+    let drops = alone["result"]["drops"].as_array().cloned().unwrap_or_default();
+    let ruled = drops.iter().find(|one| one["reason"] == "NETFILTER_DROP").expect("the rule's");
+    let frames = number(&ruled["frames"]);
+    if frames < counted {
+        return Err(format!("{frames} of {counted} were seen"));
+    }
+    assert_eq!(frames, counted, "{ruled}");
+    // In the intervals in which they were dropped, and in no other: those in which the first run's frames arrived come before.
+    let each: Vec<u64> = ruled["by_interval"].as_array().expect("intervals").iter().map(number).collect();
+    let intervals = alone["intervals"].as_array().expect("intervals");
+    assert_eq!((each.len(), each.iter().sum::<u64>()), (intervals.len(), counted), "{ruled}");
+    let arrived: Vec<u64> = intervals.iter().map(|one| number(&one["rx_frames"])).collect();
+    let before: u64 =
+        arrived.iter().zip(&each).take_while(|(_, dropped)| **dropped == 0).map(|(frames, _)| frames).sum();
+    let behind: u64 = arrived
+        .iter()
+        .zip(&each)
+        .rev()
+        .take_while(|(_, dropped)| **dropped == 0)
+        .map(|(frames, _)| frames)
+        .sum();
+    let between = 700 - before - behind;
+    assert!(before >= 350 && behind >= 200 && between <= 150, "{arrived:?} {each:?}");
+    // Frames of the last run have numbers of the first one's. They are no copies, and nothing is said of any.
+    let stream = &alone["streams"][0];
+    assert_eq!((number(&stream["rx_frames"]), &stream["restarted"]), (700, &Value::Bool(true)), "{stream}");
+    assert_eq!(alone["result"]["rx"].get("duplicated_frames"), None, "{alone}");
+    let text = run(format!("netdyno report {}/alone", dir.path().display())).ok().stdout;
+    assert!(text.contains("500 at ") && !text.contains("duplicated"), "{text}");
+    // A receiver does not know what was sent when, and says nothing of what this kernel did not see in an interval.
+    assert_eq!(alone["result"]["drops_traced"]["over_time"].get("not_seen_by_interval"), None, "{alone}");
+    let page = std::fs::read_to_string(path(&dir, "alone/report.html")).expect("a page");
+    assert!(page.contains("dropped by this kernel, ") && page.contains("what was sent is not known here"));
+    assert!(!page.contains("shown nowhere here"), "a receiver's page has them all");
+    Ok(())
+}
+
+#[test]
 fn a_backlog_that_is_full_is_told_with_its_cpu() {
     let status = std::fs::read_to_string("/proc/self/status").expect("the kernel's");
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("its CPUs");

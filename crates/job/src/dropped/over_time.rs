@@ -4,6 +4,7 @@
 
 use super::Looking;
 use super::evidence::Facts;
+use crate::samples::Kept;
 use drops::Cause;
 use report::sections::drops::{Dropped, DroppedKind, DropsOverTime};
 use report::{Interval, units};
@@ -93,6 +94,16 @@ impl OverTime {
             }
         }
         sample
+    }
+
+    /// Keeps pace with [`Samples`](crate::samples::Samples).
+    pub(crate) fn follow(&mut self, kept: Kept) {
+        if kept != Kept::None {
+            self.push();
+        }
+        if kept == Kept::AndHalved {
+            self.halve();
+        }
     }
 
     /// Every other sample is dropped, beginning with the second.
@@ -189,7 +200,9 @@ pub(super) fn of(
         add(&mut told.others_by_interval, &std::mem::take(&mut one.by_interval));
     }
     let lost: Vec<u64> = intervals.iter().map(|interval| interval.lost_frames.unwrap_or(0)).collect();
-    if let Some(not_seen) = not_seen {
+    // A receiver alone does not know when it lost something.
+    let is_known = intervals.iter().any(|interval| interval.lost_frames.is_some());
+    if let Some(not_seen) = not_seen.filter(|_| is_known) {
         told.not_seen_by_interval = unseen(&lost, &named, not_seen);
     }
     told

@@ -140,7 +140,10 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     };
     let one = std::slice::from_ref(&place);
     let mut panel = passive::panel(session, title, &report, one, Names::unknown(options.streams))?;
-    let watched = session.watch(&mut panel, duration, |_| look(&meter, count));
+    let started_ns = clocks::monotonic();
+    let mut drops = tracing.follow().map(|follow| follow.begin());
+    let keep = |kept| _ = drops.as_mut().map(|drops| drops.follow(kept));
+    let watched = session.watch_from(&mut panel, duration, None, keep, |_| look(&meter, count));
     session.board.end();
     if !meter.is_attached() {
         report.result.verdict.fall_short(Code::InterfaceGone, place.why_ended("the meter"));
@@ -160,8 +163,11 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);
     run::judge_inter_arrival(&mut report, args.inter_arrival, false);
-    tracing.finish(&mut report);
     report.intervals = intervals(&watched);
+    if let Some(drops) = drops {
+        drops.leave(started_ns, std::iter::repeat(true));
+    }
+    tracing.finish(&mut report);
     watched.judge(&mut report);
     passive::judge_count(&mut report, count, measured.totals.frames, ("frames", "arrived"));
     Ok(report)

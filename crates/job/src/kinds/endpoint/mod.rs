@@ -189,7 +189,8 @@ impl Bench<'_> {
         let mut timed = Timed::default();
         // Measuring begins when the warm-up is over, and not at the next tenth of a second.
         let first = next_look(&running);
-        let watched = self.session.watch_from(panel, whole, first, |_| look(&mut running, &mut timed));
+        let watched =
+            self.session.watch_from(panel, whole, first, |_| (), |_| look(&mut running, &mut timed));
         // So long was measured of what was asked for: less, if somebody or something ended it before.
         let ran = parts.measured().min(began.elapsed().saturating_sub(parts.warm_up()));
         let asked = (!parts.by_amount()).then_some(ran);

@@ -45,7 +45,12 @@ pub fn withhold(report: &mut Report, asked: bool, dealt: bool) {
 /// What both kinds of run say of a measurement.
 pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     let totals = &measured.totals;
-    report.result.rx = Some(received(totals));
+    let mut rx = received(totals);
+    // Frames of a sender that restarted its numbers look like copies of those that came before, and are none.
+    if measured.streams.iter().any(|stream| stream.renewed > 0) {
+        (rx.duplicated_frames, rx.reordered_frames) = (None, None);
+    }
+    report.result.rx = Some(rx);
     report.result.latency_ns = Distribution::whole(&totals.latency);
     report.result.delay_variation = report.result.latency_ns.as_ref().map(|latency| DelayVariation {
         jitter_ns: measured.streams.iter().filter_map(|stream| stream.jitter_ns).max_by(f64::total_cmp),
@@ -68,6 +73,7 @@ pub fn stream(stats: &StreamStats, lost: u64, checked: bool) -> Stream {
         stream: stats.stream,
         rx_frames: stats.frames,
         rx_bytes: stats.bytes,
+        restarted: stats.renewed > 0,
         lost_frames: lost,
         duplicated_frames: stats.duplicates,
         reordered_frames: stats.reordered,

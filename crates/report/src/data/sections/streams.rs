@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{is_zero, latency, received, sent};
+use super::{is_false, is_zero, latency, received, sent};
 use crate::data::distribution::Distribution;
 use crate::data::figure::Measured;
 use crate::data::model::Report;
@@ -23,6 +23,10 @@ pub struct Stream {
     pub rx_frames: u64,
     /// Bytes of those, layer 2 without FCS.
     pub rx_bytes: u64,
+    /// A sender restarted its numbers while it was measured: how many of its frames were lost, came again or out of order is not known,
+    /// and the counts of those say only what was seen.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restarted: bool,
     /// Frames that were sent and never arrived.
     pub lost_frames: u64,
     /// Lost frames that were sent after the last that arrived.
@@ -97,6 +101,7 @@ impl Stream {
         sum.latency_max_ns = sum.latency_max_ns.max(part.latency_max_ns);
         sum.jitter_ns = [sum.jitter_ns, part.jitter_ns].into_iter().flatten().max_by(f64::total_cmp);
         (sum.gap_mean_ns, sum.gap_max_ns, sum.inter_arrival_ns) = (None, None, None);
+        sum.restarted |= part.restarted;
         sum.rx_frames = sum.rx_frames.saturating_add(part.rx_frames);
         sum.rx_bytes = sum.rx_bytes.saturating_add(part.rx_bytes);
         sum.lost_frames = sum.lost_frames.saturating_add(part.lost_frames);
@@ -112,11 +117,13 @@ pub(crate) fn figures(report: &Report) -> Vec<(&Stream, Measured)> {
         let mut figures = Vec::new();
         figures.extend(s.tx_frames.map(|frames| sent::FRAMES.count(frames)));
         figures.extend([received::FRAMES.count(s.rx_frames), received::BYTES.count(s.rx_bytes)]);
-        figures.push(received::LOST_FRAMES.count(s.lost_frames));
-        let sent = s.tx_frames.filter(|sent| *sent > 0);
-        figures.extend(sent.map(|sent| received::LOST.is(s.lost_frames as f64 / sent as f64)));
-        figures.push(received::DUPLICATED.count(s.duplicated_frames));
-        figures.push(received::REORDERED.count(s.reordered_frames));
+        if !s.restarted {
+            figures.push(received::LOST_FRAMES.count(s.lost_frames));
+            let sent = s.tx_frames.filter(|sent| *sent > 0);
+            figures.extend(sent.map(|sent| received::LOST.is(s.lost_frames as f64 / sent as f64)));
+            figures.push(received::DUPLICATED.count(s.duplicated_frames));
+            figures.push(received::REORDERED.count(s.reordered_frames));
+        }
         figures.extend(s.corrupted_frames.map(|frames| received::CORRUPTED.count(frames)));
         if let Some(d) = s.latency_ns.as_ref().filter(|d| d.count > 0) {
             figures.extend([

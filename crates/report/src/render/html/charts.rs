@@ -30,10 +30,11 @@ pub(super) struct Chart {
 pub(super) fn over_time(report: &Report, counted: &str, answers: bool) -> Option<Chart> {
     let intervals = &report.intervals[..];
     let (stretches, parts) = (stretches(intervals), parts::of(report));
-    let panes: Vec<Pane> = [rates(&stretches, counted), losses(&stretches, &parts), latencies(&stretches)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let losses = losses(&stretches, &parts);
+    let shares = losses.is_some();
+    let dropped = losses.or_else(|| dropped(&stretches, &parts));
+    let panes: Vec<Pane> =
+        [rates(&stretches, counted), dropped, latencies(&stretches)].into_iter().flatten().collect();
     let tips = stretches.iter().enumerate();
     let tips: Vec<Stretch> =
         tips.map(|(n, i)| (i.start_ns, i.end_ns, tip(i) + &parts::tip(&parts, n))).collect();
@@ -62,7 +63,7 @@ pub(super) fn over_time(report: &Report, counted: &str, answers: bool) -> Option
             format!(" {} of {} had loss.", units::count(lossy), units::counted(known, "interval"))
         }
     };
-    note += &parts::note(report, &stretches, &parts);
+    note += &parts::note(report, &stretches, &parts, shares);
     if intervals.len() > stretches.len() && has_latency {
         note += " Where the plot joins several intervals, the longest of their latencies counts.";
     }
@@ -204,9 +205,14 @@ fn share_lost(i: &Interval) -> Option<f64> {
     share(i, i.lost_frames?)
 }
 
+/// What was sent, or should have arrived.
+pub(super) fn sent(i: &Interval) -> Option<u64> {
+    i.tx_frames.or_else(|| Some(i.rx_frames?.saturating_add(i.lost_frames?)))
+}
+
 /// So many of those that were sent, in percent.
 pub(super) fn share(i: &Interval, frames: u64) -> Option<f64> {
-    let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(i.lost_frames?)))?;
+    let of = sent(i)?;
     // Of nothing there is no share.
     (of > 0).then(|| (frames as f64 / of as f64).min(1.0) * 100.0)
 }
@@ -222,6 +228,23 @@ fn losses(of: &[Interval], parts: &[Part]) -> Option<Pane> {
         height: if areas.is_empty() { 70.0 } else { 110.0 },
         y: timeline::Axis::linear(max, 2),
         lines,
+        areas,
+        ..Pane::default()
+    })
+}
+
+/// What was dropped, where no loss is known: a receiver alone.
+fn dropped(of: &[Interval], parts: &[Part]) -> Option<Pane> {
+    let mut areas = parts::rates(of, parts);
+    let max = areas.iter().flat_map(|area| &area.steps).map(|(.., [_, high])| *high).reduce(f64::max)?;
+    let (factor, prefix) = units::prefix(max);
+    for (.., ends) in areas.iter_mut().flat_map(|area| &mut area.steps) {
+        *ends = ends.map(|end| end / factor);
+    }
+    Some(Pane {
+        title: format!("dropped by this kernel, {prefix}pps"),
+        height: 110.0,
+        y: timeline::Axis::linear(max / factor, 2),
         areas,
         ..Pane::default()
     })

@@ -17,8 +17,10 @@ pub(super) struct OfDrops;
 impl Section for OfDrops {
     fn lines(&self, report: &Report) -> Vec<Line> {
         let Some(traced) = &report.result.drops_traced else { return Vec::new() };
-        let lost = report.result.loss.map_or(0, |loss| loss.frames);
-        vec![Line::facts("dropped", facts(report, traced)).unless(lost == 0)]
+        let facts = facts(report, traced);
+        // Where no loss is known, as of a receiver alone, what was dropped is said all the same.
+        let nothing = report.result.loss.map_or(facts.is_empty(), |loss| loss.frames == 0);
+        vec![Line::facts("dropped", facts).unless(nothing)]
     }
 
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {

@@ -35,9 +35,10 @@ fn table<'s>(streams: &[&'s Stream], all: bool) -> Tabular<&'s Stream> {
         count("sent", |s| s.tx_frames),
         count("received", |s| Some(s.rx_frames)),
         only_on_page(count("bytes", |s| Some(s.rx_bytes))),
-        count("lost", |s| Some(s.lost_frames)),
-        rare("duplicated", |s| Some(s.duplicated_frames)),
-        rare("reordered", |s| Some(s.reordered_frames)),
+        // Of a stream whose sender restarted its numbers nothing of these is known.
+        count("lost", |s| (!s.restarted).then_some(s.lost_frames)),
+        rare("duplicated", |s| (!s.restarted).then_some(s.duplicated_frames)),
+        rare("reordered", |s| (!s.restarted).then_some(s.reordered_frames)),
         time("p50", |s| s.latency_ns.as_ref().map(|d| d.p50)),
         time("p99", |s| s.latency_ns.as_ref().map(|d| d.p99)),
         time("max", |s| s.latency_ns.as_ref().map(|d| d.max)),
