@@ -270,6 +270,51 @@ fn an_interrupt_ends_the_run_in_order_and_keeps_its_result() {
     assert_eq!(kept(&folder).len(), 1);
 }
 
+/// Pods are processes in two network namespaces. The network that is tried lets 2.4 Mbit/s of 20 through.
+#[test]
+fn a_slower_network_of_a_cluster_fails_the_example_for_ci() {
+    let dir = folder();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (root, words) = (here.join("../.."), dir.path().join("words"));
+    std::fs::create_dir(&words).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_netdyno"), words.join("netdyno")).expect("a link");
+    std::os::unix::fs::symlink(here.join("tests/all/documents/containerlab.sh"), words.join("kubectl"))
+        .expect("a link");
+    let streams = std::fs::read_to_string(root.join("examples/kubernetes/streams.yaml")).expect("the pods");
+    let brief = r#""tcp-stream", "10.9.0.2", "--duration", "300ms", "--rate", "20mbps", "#;
+    let (before, behind) = streams.split_once(r#""latency-under-load""#).expect("the job's arguments");
+    let behind = behind.split_once(r#""1s", "#).expect("its time").1;
+    std::fs::write(dir.path().join("streams.yaml"), format!("{before}{brief}{behind}")).expect("written");
+    let script = |head: &str, results: &str| {
+        let text = format!(
+            "set -eu\nmount -t tmpfs none /run\nip netns add far\nip link add v0 type veth peer name v1 netns far\nip link set lo up\n\
+             ip address add 10.9.0.1/24 dev v0\nip link set v0 up\nip -n far address add 10.9.0.2/24 dev v1\nip -n far link set v1 up\n\
+             ip -n far link set lo up\n{}/examples/ci/cni-regression.sh true '{head}' streams.yaml {results} --figure endpoint_throughput --format markdown\n",
+            root.display()
+        );
+        let file = format!("{results}.sh");
+        std::fs::write(dir.path().join(&file), text).expect("a script");
+        let mut script = command(format!("unshare --net --mount --propagation private sh {file}"));
+        let path = std::env::var("PATH").expect("a path");
+        script.env("PATH", format!("{}:{path}", words.display())).env("HOME", dir.path()).env("RUNS", "6");
+        start({
+            script.current_dir(dir.path());
+            script
+        })
+        .wait()
+    };
+    let loses = "ip netns exec far nft \"add table inet f; add chain inet f c { type filter hook input priority 0; }; \
+                 add rule inet f c limit rate over 300 kbytes/second drop\"";
+    let worse = script(loses, "worse").with(1);
+    assert!(worse.stdout.contains("WORSE") || worse.stdout.contains("worse"), "{}", worse.stdout);
+    let kept = std::fs::read_dir(dir.path().join("worse")).expect("results");
+    let results = kept.flatten().filter(|file| file.path().extension().is_some_and(|end| end == "json"));
+    assert_eq!(results.count(), 12);
+    // A network that cannot be made ends it before anything is judged.
+    let without = script("false", "without").with(2);
+    assert!(without.stderr.contains("the network was not made: false"), "{}", without.stderr);
+}
+
 #[test]
 fn a_slower_xdp_program_fails_the_example_for_ci() {
     let dir = folder();

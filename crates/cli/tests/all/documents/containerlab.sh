@@ -80,7 +80,12 @@ kubectl)
 		;;
 	wait) [[ ! -e $HOME/failed ]] ;;
 	logs) cat "$HOME/log" ;;
-	delete) kill "$(cat "$HOME/pod")" ;;
+	delete)
+		pod=$(cat "$HOME/pod")
+		kill "$pod"
+		# The next one listens at the same port.
+		for _ in {1..200}; do [[ -e /proc/$pod ]] || break; sleep 0.05; done
+		;;
 	*) exit 2 ;;
 	esac
 	;;
