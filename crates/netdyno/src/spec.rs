@@ -12,7 +12,7 @@ pub use ::spec::{
     LossCurve, Measure, Meter, Method, MostSessions, MostTransactions, Needless, Netperf, Netserver,
     NotGiven, NotText, Oversize, PartitionBy, Pattern, Plugin, Pool, Port, Probe, Quantity, Ratio,
     ReceiveMethod, Recovery, Reflect, Replay, Reset, SCHEMA, Search, Send, SendMethod, Server,
-    SessionCapacity, SessionClose, Sessions, SessionsFind, SessionsSearch, SessionsServer, Share, Side, Sign,
+    SessionCapacity, SessionApplication, SessionClose, Sessions, SessionsFind, SessionsSearch, SessionsServer, Share, Side, Sign,
     Soak, SocketBuffer, Stamp, Stamps, TCP, Through, Throughput, TimeOrZero, Timestamps, Timing, Trial,
     UnderTest, VlanKind, Written,
 };
