@@ -536,9 +536,8 @@ impl<'a> Sender<'a> {
     fn newest_held(&self) -> [u64; 2] {
         let slots = &self.clients.attached.loaded.slots;
         let (all, next) = (slots.len(), usize::try_from(self.word(control::SLOT)).unwrap_or(0));
-        let held = |at: &usize| {
-            Slot::read(|word| slots.word(*at, word).unwrap_or(0)).is_some_and(Slot::is_held)
-        };
+        let held =
+            |at: &usize| Slot::read(|word| slots.word(*at, word).unwrap_or(0)).is_some_and(Slot::is_held);
         let mut found = (1..=all).map(|back| (next + all - back) % all).filter(held);
         let newest = found.next().unwrap_or(0);
         [newest, found.next().unwrap_or(newest)].map(|at| at as u64)

@@ -319,7 +319,11 @@ impl Sessions {
         [
             ("close", udp && self.close.is_some(), "sessions of UDP end without a word; leave it out"),
             ("path", udp && self.path.is_some(), "it is of HTTP; leave it out"),
-            ("from_server", self.from_server && !udp, "a server of TCP does not begin; it is of `.application` udp"),
+            (
+                "from_server",
+                self.from_server && !udp,
+                "a server of TCP does not begin; it is of `.application` udp",
+            ),
             ("from_server", self.from_server && !self.holds(), "it is of `.connections` that are held"),
         ]
     }

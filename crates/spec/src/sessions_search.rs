@@ -228,7 +228,11 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
             ("connections", s.connections.is_some(), held),
             ("hold", s.hold.is_some(), held),
             ("use_again", s.use_again, held),
-            ("from_server", s.from_server && of_rates, "connections of this search are not held; leave it out"),
+            (
+                "from_server",
+                s.from_server && of_rates,
+                "connections of this search are not held; leave it out",
+            ),
         ],
     )?;
     if let Some(asked) = &job.lab {

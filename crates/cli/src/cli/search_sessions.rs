@@ -49,7 +49,8 @@ impl Sessions {
 pub struct OfRates;
 
 impl LeavesOut for OfRates {
-    const OPTIONS: &'static [&'static str] = &["rate", "count", "connections", "hold", "use-again", "from-server"];
+    const OPTIONS: &'static [&'static str] =
+        &["rate", "count", "connections", "hold", "use-again", "from-server"];
 }
 
 /// How many are held at once.

@@ -4,7 +4,8 @@ use super::*;
 
 fn serve_datagrams(lab: &Lab, sort: Sort, size: usize) -> Server {
     let host = &lab.receiver;
-    let options = ServerOptions { udp: true, answer: datagram(size, sort.v6), ..server_options(lab, sort, 1, 1) };
+    let options =
+        ServerOptions { udp: true, answer: datagram(size, sort.v6), ..server_options(lab, sort, 1, 1) };
     host.namespace.run_in(|| Server::attach(host.interface, &options)).expect("entered").expect("attached")
 }
 
@@ -73,4 +74,29 @@ fn sessions_that_are_held_are_used_again_from_either_side() {
             assert_eq!(counts.tx_frames, 10_000);
         }
     }
+}
+
+/// RFC 768: a checksum of 0 would say that there is none.
+#[test]
+fn a_checksum_of_zero_is_written_as_all_ones() {
+    let lab = lab();
+    let server = serve_datagrams(&lab, PLAIN, 0);
+    let [client, host] = [&lab.sender, &lab.receiver];
+    let ends = [frames::octets(PLAIN.address(client)), frames::octets(PLAIN.address(host))].concat();
+    // A request whose checksum nobody looks at; its number is changed until an answer has the one that is sought.
+    let mut frame =
+        [&host.mac[..], &client.mac, &[8, 0, 0x45, 0, 0, 44, 0, 0, 0x40, 0, 64, 17, 0, 0], &ends].concat();
+    frame.extend([&[0x80, 0, 0, 80, 0, 24, 0, 0], &b"ndyQ"[..], &[0; 12]].concat());
+    let mut found = 0;
+    for number in 0..=0xffff_u32 {
+        frame[46..50].copy_from_slice(&number.to_be_bytes());
+        let answer = frames::answered(server.program(), &frame).expect("an answer");
+        let sum = &answer[40..42];
+        assert_ne!(sum, [0, 0], "{number}");
+        // With its pseudo header the whole sums up to all ones.
+        let summed = [&answer[26..34], &[0, 17, 0, 24], &answer[34..58]].concat();
+        assert_eq!(frames::checksum(&summed), [0, 0], "{number}: {answer:x?}");
+        found += u32::from(sum == [0xff, 0xff]);
+    }
+    assert!((1..=2).contains(&found), "numbers of 16 bits have all checksums, and 0 is 0xffff: {found}");
 }

@@ -85,7 +85,9 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
         keeps_tags(place)?;
     }
     let listen = match args.listen.as_deref() {
-        Some(listen) => SocketAddr::new(listen.address.to_canonical(), listen.port.unwrap_or(port_of(args.is_udp()))),
+        Some(listen) => {
+            SocketAddr::new(listen.address.to_canonical(), listen.port.unwrap_or(port_of(args.is_udp())))
+        }
         None => match usual(&owners, index) {
             Some(address) => SocketAddr::new(address, port_of(args.is_udp())),
             None => bail!("{} has no address: say which one to serve with `.listen`", place.spec),
@@ -122,7 +124,10 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
     let size = args.response_size.unwrap_or(BODY) as usize;
     let answer = if args.is_udp() { datagram(size, listen.is_ipv6()) } else { answer(size, requests == 1) };
     if args.is_udp() && answer.len() > usize::from(mss) {
-        bail!("`.response_size`: an answer of {} bytes does not fit in one datagram of {mss} bytes here", answer.len());
+        bail!(
+            "`.response_size`: an answer of {} bytes does not fit in one datagram of {mss} bytes here",
+            answer.len()
+        );
     }
     if answer.len() as u64 * u64::from(requests) > MOST_OF_A_CONNECTION {
         bail!(

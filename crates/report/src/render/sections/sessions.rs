@@ -146,7 +146,8 @@ impl SessionsServed {
     /// What happened, in one sentence without its full stop.
     pub(crate) fn sentence(&self) -> String {
         // UDP has no SYNs.
-        let syns = if self.syns > 0 { format!("{} and ", units::counted(self.syns, "SYN")) } else { String::new() };
+        let syns =
+            if self.syns > 0 { format!("{} and ", units::counted(self.syns, "SYN")) } else { String::new() };
         format!(
             "Answered {syns}{} at {}",
             units::counted(self.requests, "request"),
