@@ -12,9 +12,9 @@ pub use ::spec::{
     LossCurve, Measure, Meter, Method, MostSessions, MostTransactions, Needless, Netperf, Netserver,
     NotGiven, NotText, Oversize, PartitionBy, Pattern, Plugin, Pool, Port, Probe, Quantity, Ratio,
     ReceiveMethod, Recovery, Reflect, Replay, Reset, SCHEMA, Search, Send, SendMethod, Server,
-    SessionCapacity, SessionClose, Sessions, SessionsFind, SessionsSearch, SessionsServer, Share, Side, Sign,
-    Soak, SocketBuffer, Stamp, Stamps, TCP, Through, Throughput, TimeOrZero, Timestamps, Timing, Trial,
-    UnderTest, VlanKind, Written,
+    SessionApplication, SessionCapacity, SessionClose, Sessions, SessionsFind, SessionsSearch,
+    SessionsServer, Share, Side, Sign, Soak, SocketBuffer, Stamp, Stamps, TCP, Through, Throughput,
+    TimeOrZero, Timestamps, Timing, Trial, UnderTest, VlanKind, Written,
 };
 
 /// The settings of each kind as a table ([`Job::SETTINGS`]): what a client offers to its users, with texts, ranges and defaults.

@@ -9,6 +9,11 @@
  * It sends nothing of its own accord and nothing again: that is the client's work. Two such servers end after at most three frames
  * whatever is said between them: a SYN with an ACK, a RST and a bare acknowledgement of all or of nothing are never answered, and each
  * answer to anything else acknowledges more than what it answers.
+ *
+ * The server of UDP answers the datagrams that are marked as requests, and nothing else, so that no answer is ever answered. Its answer says
+ * what it saw of the request: so a client behind a NAT learns its translated tuple, and may have a datagram sent to that from here, through
+ * another session (a relay): what a device still knows of a session shows when the other side sends first. A relay goes only where a
+ * request came from, which the cookie shows, and is no longer than what asked for it.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
@@ -153,6 +158,50 @@ static __always_inline int of_connection(struct xdp_md *ctx, __u32 sort, struct 
 	return XDP_DROP;
 }
 
+/* A datagram to the server. */
+static __always_inline int datagram(struct xdp_md *ctx, __u32 sort, struct served_counts *counts, struct arrived *in, struct segment *out)
+{
+	struct payload payload = { .bytes = (const void *)answer, .length = answer_length, .sum = sums[0] };
+	struct mark mark = {};
+	__u32 frame;
+
+	if (in->payload < mark_bytes(sort) || bpf_xdp_load_bytes(ctx, in->at, &mark, mark_bytes(sort)) ||
+	    (mark.magic != MARK_REQUEST && mark.magic != MARK_RELAY)) {
+		counts->unexpected++;
+		return XDP_DROP;
+	}
+	if (mark.magic == MARK_RELAY) {
+		__builtin_memcpy(&in->source, mark.address, sizeof(in->source));
+		in->ports.source = mark.port;
+		if ((__u16)cookie(in, sort) != mark.cookie) {
+			counts->bad_cookies++;
+			return XDP_DROP;
+		}
+		out->destination = in->source;
+		out->ports.destination = mark.port;
+		counts->relayed++;
+		mark.magic = MARK_ANSWER;
+		payload.bytes = &mark;
+		payload.length = mark_bytes(sort);
+		payload.sum = sum_of_mark(&mark, sort);
+	} else {
+		counts->requests++;
+		counts->request_bytes += in->payload;
+		mark.magic = MARK_ANSWER;
+		mark.port = in->ports.source;
+		mark.cookie = cookie(in, sort);
+		__builtin_memcpy(mark.address, &in->source, sizeof(mark.address));
+		payload.mark = &mark;
+		payload.sum += sum_of_mark(&mark, sort);
+	}
+	frame = write_segment(ctx, sort, out, &payload, mss);
+	if (frame) {
+		counts->segments++;
+		counts->answer_bytes += payload.length;
+	}
+	return sent(counts, frame);
+}
+
 static __always_inline int resolution(struct xdp_md *ctx, struct served_counts *counts, __u32 sort)
 {
 	struct solicited asked = {};
@@ -188,7 +237,7 @@ static __always_inline int serves(struct xdp_md *ctx, __u32 sort)
 	if (!counted)
 		return XDP_PASS;
 	reading = read_segment(ctx, sort, &in, &out);
-	if (reading == NOT_TCP)
+	if (reading == OF_OTHERS)
 		return resolution(ctx, counted, sort);
 	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
 	for (int i = 0; i < 3; i++)
@@ -202,6 +251,8 @@ static __always_inline int serves(struct xdp_md *ctx, __u32 sort)
 		counted->malformed++;
 		return XDP_DROP;
 	}
+	if (sort & OVER_UDP)
+		return datagram(ctx, sort, counted, &in, &out);
 	if (in.flags & TCP_RST) {
 		counted->resets++;
 		return XDP_DROP;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * TCP clients without a TCP: each opens a connection, asks once or several times, takes the answers, and closes or lets its peer close.
- * A connection may be held open in between, until user space has it asked again or closed.
+ * A connection may be held open in between, until user space has it asked again or closed. Clients of UDP do the same with datagrams: a
+ * session of theirs is a tuple from which requests are sent and answered, and which ends without a word.
  *
  * `sessions_open` runs as live frames: a frame becomes the next connection's SYN when that is due, or a segment that user space listed
  * because nothing came back in time. `sessions_client` is attached where the answers arrive; what a frame asks for is written into the
@@ -56,6 +57,8 @@ const volatile __u32 requests = 1;
 /* Who closes then (`enum session_close`), unless it is held until user space says so. */
 const volatile __u32 closes = CLOSE_SERVER;
 const volatile __u32 holds = 0;
+/* Of UDP: who is used again is sent a datagram by the server, which is asked for that through the tuple of another session. */
+const volatile __u32 from_server = 0;
 /* Ticks between an answer and the next request; 0: none. */
 const volatile __u32 thinks = 0;
 /* The control word of the tag of frames that have one: of all that are sent, and as to the VLAN of all that are taken. */
@@ -230,14 +233,6 @@ static __always_inline int bare(struct work *work, struct segment *segment, bool
 	return sent(work, write_segment(work->ctx, work->sort, segment, &none, mss), answers);
 }
 
-static __always_inline __u32 ask(struct work *work, struct segment *segment)
-{
-	struct payload whole = { (const void *)request, request_length, request_sum };
-
-	segment->flags = TCP_PSH | TCP_ACK;
-	return write_segment(work->ctx, work->sort, segment, &whole, mss);
-}
-
 static __always_inline int reset(struct work *work, struct segment *segment, bool answers)
 {
 	work->counts->resets_sent++;
@@ -262,6 +257,46 @@ static __always_inline void address(const struct work *work, __u32 number, struc
 		segment->source.words[i] = prefix[i];
 		segment->destination.words[i + 1] = server[i + 1];
 	}
+}
+
+/* What a request adds to `sent` of its slot. */
+static __always_inline __u32 unit(const struct work *work)
+{
+	return work->sort & OVER_UDP ? 1 : request_length;
+}
+
+/* The mark of a request, or of what the server is to send to the tuple that it saw of this session. */
+static __always_inline void mark_request(const struct work *work, struct segment *segment, struct mark *mark)
+{
+	__u64 via = work->control->via[0];
+
+	mark->magic = MARK_REQUEST;
+	mark->number = bpf_htonl(segment->sequence);
+	if (!from_server || !((work->word | work->set) & WORD_USED_AGAIN))
+		return;
+	mark->magic = MARK_RELAY;
+	mark->port = work->slot->left;
+	mark->cookie = work->slot->left >> 16;
+	mark->address[0] = work->slot->next;
+	/* An address of IPv6 has no room in a slot, and is seldom translated: the cookie tells. */
+	if (work->sort & OVER_IPV6)
+		__builtin_memcpy(mark->address, &segment->source, sizeof(mark->address));
+	address(work, via == work->number ? work->control->via[1] : via, segment);
+}
+
+/* Sends the request whose sequence number, or number, the segment has. */
+static __always_inline __u32 ask(struct work *work, struct segment *segment)
+{
+	struct payload whole = { .bytes = (const void *)request, .length = request_length, .sum = request_sum };
+	struct mark mark = {};
+
+	segment->flags = TCP_PSH | TCP_ACK;
+	if (work->sort & OVER_UDP) {
+		mark_request(work, segment, &mark);
+		whole.mark = &mark;
+		whole.sum += sum_of_mark(&mark, work->sort);
+	}
+	return write_segment(work->ctx, work->sort, segment, &whole, mss);
 }
 
 /* The number of the client that has this address; no less than `addresses`: there is none. */
@@ -291,7 +326,7 @@ static __always_inline int asks_again(struct work *work, struct segment *segment
 	/* Nothing that the server may say before this request is sent changes what follows. */
 	if (!becomes(work, SESSION_REQUESTED))
 		return XDP_DROP;
-	slot->sent += request_length;
+	slot->sent += unit(work);
 	slot->since = slot->began = at;
 	slot->deadline = at + retransmit_after;
 	work->counts->asked++;
@@ -305,10 +340,12 @@ static __always_inline int closes_now(struct work *work, struct segment *segment
 	if ((work->word & WORD_STATE) != SESSION_HELD)
 		return XDP_DROP;
 	work->set = WORD_COMPLETE;
-	if (closes == CLOSE_RST) {
+	if (closes == CLOSE_RST || work->sort & OVER_UDP) {
 		if (!becomes(work, SESSION_FINISHED))
 			return XDP_DROP;
 		finished(work);
+		if (work->sort & OVER_UDP)
+			return XDP_DROP;
 		segment->flags = TCP_RST | TCP_ACK;
 		return reset(work, segment, false);
 	}
@@ -341,6 +378,8 @@ static __always_inline int listed(struct work *work, struct segment *segment, __
 			return XDP_DROP;
 		*(task == TASK_TIME_OUT ? &counts->timed_out : &counts->abandoned) += 1;
 		ended(work);
+		if (work->sort & OVER_UDP)
+			return XDP_DROP;
 		segment->sequence += state == SESSION_SYN_SENT || has_closed(state);
 		segment->flags = state == SESSION_SYN_SENT ? TCP_RST : TCP_RST | TCP_ACK;
 		return reset(work, segment, false);
@@ -360,7 +399,7 @@ static __always_inline int listed(struct work *work, struct segment *segment, __
 		return bare(work, segment, false);
 	case SESSION_REQUESTED:
 		counts->retransmitted_requests++;
-		segment->sequence -= request_length;
+		segment->sequence -= unit(work);
 		return sent(work, ask(work, segment), false);
 	case SESSION_WAITING:
 	case SESSION_RECEIVING:
@@ -381,7 +420,7 @@ static __always_inline int deferred(struct work *work, struct segment *segment)
 	if ((work->word & WORD_STATE) != SESSION_REQUESTED)
 		return XDP_DROP;
 	address(work, work->number, segment);
-	segment->sequence = initial(work) + 1 + work->slot->sent - request_length;
+	segment->sequence = initial(work) + 1 + work->slot->sent - unit(work);
 	segment->acknowledged = work->slot->next;
 	return sent(work, ask(work, segment), false);
 }
@@ -437,16 +476,22 @@ static __always_inline int open(struct work *work, struct segment *segment)
 	}
 	slot->next = 0;
 	slot->left = 0;
-	slot->sent = 0;
+	slot->sent = work->sort & OVER_UDP ? 1 : 0;
 	slot->since = slot->began = ticks(ns);
 	slot->deadline = slot->began + retransmit_after;
 	sequence = initial_sequence(work->number, ns);
+	state = work->sort & OVER_UDP ? SESSION_REQUESTED : SESSION_SYN_SENT;
 	/* Whoever sees the new word sees what was written before it. */
-	__sync_lock_test_and_set(&slot->word, (__u64)sequence << WORD_INITIAL_SHIFT | SESSION_SYN_SENT);
+	__sync_lock_test_and_set(&slot->word, (__u64)sequence << WORD_INITIAL_SHIFT | state);
 	is_opened(control, ns);
 	work->counts->opened++;
 	address(work, work->number, segment);
 	segment->sequence = sequence;
+	if (work->sort & OVER_UDP) {
+		segment->sequence++;
+		work->counts->asked++;
+		return sent(work, ask(work, segment), false);
+	}
 	segment->flags = TCP_SYN;
 	return bare(work, segment, false);
 }
@@ -749,12 +794,12 @@ static __always_inline __u32 after_answer(struct work *work, struct segment *ans
 {
 	struct session_slot *slot = work->slot;
 
-	if (slot->sent < requests * request_length) {
+	if (slot->sent < requests * unit(work)) {
 		if (thinks) {
 			slot->deadline = at + thinks;
 			return SESSION_HELD;
 		}
-		slot->sent += request_length;
+		slot->sent += unit(work);
 		slot->since = slot->began = at;
 		return SESSION_REQUESTED;
 	}
@@ -764,6 +809,8 @@ static __always_inline __u32 after_answer(struct work *work, struct segment *ans
 	}
 	work->set |= WORD_COMPLETE;
 	slot->since = at;
+	if (work->sort & OVER_UDP)
+		return SESSION_FINISHED;
 	answer->flags = closes == CLOSE_RST ? TCP_RST | TCP_ACK : TCP_FIN | TCP_ACK;
 	return closes == CLOSE_RST ? SESSION_FINISHED : SESSION_FIN_WAIT_1;
 }
@@ -977,6 +1024,54 @@ static __always_inline int over(struct work *work, const struct arrived *in, str
 	return bare(work, answer, true);
 }
 
+/*
+ * A datagram came to a session: the answer to the request at hand, or to an earlier one, or none. A server that sends back what came to it is as
+ * good as one that answers.
+ */
+static __always_inline int datagram(struct work *work, const struct arrived *in, struct segment *answer, __u32 state)
+{
+	struct session_slot *slot = work->slot;
+	__u32 began = slot->began, sent_before = slot->sent, behind, became, at;
+	struct mark mark = {};
+
+	if (in->payload < mark_bytes(work->sort) || bpf_xdp_load_bytes(work->ctx, in->at, &mark, mark_bytes(work->sort)) ||
+	    (mark.magic != MARK_ANSWER && mark.magic != MARK_REQUEST)) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	/* The first request has the number behind the initial one. */
+	behind = initial(work) + sent_before - bpf_ntohl(mark.number);
+	if (behind >= sent_before || state > SESSION_FINISHED) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	if (behind || state != SESSION_REQUESTED) {
+		work->counts->duplicates++;
+		return XDP_DROP;
+	}
+	at = now();
+	slot->next = mark.address[0];
+	slot->left = (__u32)mark.cookie << 16 | mark.port;
+	slot->deadline = at + retransmit_after;
+	became = after_answer(work, answer, at);
+	if (!becomes(work, became)) {
+		/* It was ended at this moment. */
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	record(1, at - began);
+	work->counts->established += sent_before == 1;
+	work->counts->numbered++;
+	work->counts->answer_bytes += in->payload;
+	work->counts->used_again_answered += (work->word & WORD_USED_AGAIN) != 0;
+	if (became == SESSION_FINISHED)
+		finished(work);
+	if (became != SESSION_REQUESTED)
+		return XDP_DROP;
+	answer->sequence = initial(work) + 1 + sent_before;
+	return request_now(work, answer);
+}
+
 /* Who asks for a client's Ethernet address, by ARP or neighbour solicitation, is answered. */
 static __always_inline int resolution(struct xdp_md *ctx, struct session_counts *counts, __u32 sort)
 {
@@ -1014,7 +1109,7 @@ static __always_inline int takes(struct xdp_md *ctx, __u32 sort)
 	if (!work.control || !work.counts)
 		return XDP_PASS;
 	reading = read_segment(ctx, sort, &in, &answer);
-	if (reading == NOT_TCP)
+	if (reading == OF_OTHERS)
 		return resolution(ctx, work.counts, sort);
 	/* What is for another host's Ethernet address was flooded here, and is that host's to answer. */
 	for (int i = 0; i < 3; i++)
@@ -1042,6 +1137,8 @@ static __always_inline int takes(struct xdp_md *ctx, __u32 sort)
 		work.counts->malformed++;
 		return XDP_DROP;
 	}
+	if (sort & OVER_UDP)
+		return datagram(&work, &in, &answer, state);
 	if (state >= SESSION_FINISHED)
 		return over(&work, &in, &answer, state);
 	return state == SESSION_SYN_SENT ? in_syn_sent(&work, &in, &answer) : established(&work, &in, &answer, state);

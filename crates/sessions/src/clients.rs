@@ -35,6 +35,10 @@ pub struct Options {
     pub first_port: u16,
     /// Connections that can be remembered at a time, each with a tuple of its own.
     pub slots: u32,
+    /// Datagrams of UDP instead of TCP connections: the request is one, see [`crate::datagram`].
+    pub udp: bool,
+    /// Of UDP: when all are used again, the server sends to each what it is asked for through another session.
+    pub from_server: bool,
     /// What each connection asks, up to 1,460 bytes.
     pub request: Vec<u8>,
     /// And how often, one request after the answer to the last.
@@ -473,6 +477,11 @@ impl<'a> Sender<'a> {
 
     fn begin_walk(&mut self, course: Course, now: u64) {
         self.course = course;
+        if course == Course::Using && self.clients.options.from_server {
+            let [via, other] = self.newest_held();
+            self.put(control::VIA, via);
+            self.put(control::VIA + 8, other);
+        }
         self.walk = Walk { since_ns: now, ..Walk::default() };
     }
 
@@ -521,6 +530,17 @@ impl<'a> Sender<'a> {
         }
         self.carry_out(count as usize)?;
         Ok(count > 0)
+    }
+
+    /// The two slots that are held since last: a device that forgets the oldest knows these.
+    fn newest_held(&self) -> [u64; 2] {
+        let slots = &self.clients.attached.loaded.slots;
+        let (all, next) = (slots.len(), usize::try_from(self.word(control::SLOT)).unwrap_or(0));
+        let held =
+            |at: &usize| Slot::read(|word| slots.word(*at, word).unwrap_or(0)).is_some_and(Slot::is_held);
+        let mut found = (1..=all).map(|back| (next + all - back) % all).filter(held);
+        let newest = found.next().unwrap_or(0);
+        [newest, found.next().unwrap_or(newest)].map(|at| at as u64)
     }
 
     fn end_walk(&mut self, now: u64) {

@@ -37,9 +37,9 @@ macro_rules! counted {
 counted! {
     /// Clients: sums of all CPUs. Bytes are layer 2 without FCS but for `answer_bytes`.
     Counts {
-        /// First SYNs.
+        /// First SYNs; of UDP first requests.
         opened,
-        /// A SYN-ACK came.
+        /// A SYN-ACK came; of UDP a first answer.
         established,
         /// All was answered, and both sides closed, or we by a RST where that was asked for.
         finished,
@@ -79,6 +79,8 @@ counted! {
         status_5xx,
         /// Whole answers whose first segment ends before their status does.
         unread,
+        /// Answers of UDP, with the number of the request at hand.
+        numbered,
         /// Answers of 1xx that announced another one.
         interim,
         /// Answers of which the first segment does not tell how long they are, where the client needs it.
@@ -153,6 +155,7 @@ impl Counts {
             + self.status_4xx
             + self.status_5xx
             + self.unread
+            + self.numbered
     }
 
     /// Those that did not finish.
@@ -190,6 +193,8 @@ counted! {
         request_bytes,
         /// Bytes of answers.
         answer_bytes,
+        /// Datagrams that were sent to where another request had come from, as clients asked.
+        relayed,
         /// Frames sent.
         tx_frames,
         /// Bytes of those.
@@ -227,6 +232,7 @@ pub mod control {
     pub const GAP_PARTS: usize = offset_of!(session_control, gap_parts);
     pub const OPENED: usize = offset_of!(session_control, opened);
     pub const DUE_NS: usize = offset_of!(session_control, due_ns);
+    pub const SLOT: usize = offset_of!(session_control, slot);
     pub const BUSY: usize = offset_of!(session_control, busy);
     pub const LATE: usize = offset_of!(session_control, late);
     pub const LISTED_AT: usize = offset_of!(session_control, listed_at);
@@ -235,6 +241,7 @@ pub mod control {
     pub const NEXT_MAC: usize = offset_of!(session_control, next_mac);
     pub const ENDED: usize = offset_of!(session_control, ended);
     pub const HELD: usize = offset_of!(session_control, held);
+    pub const VIA: usize = offset_of!(session_control, via);
     pub const DEFERRED_END: usize = offset_of!(session_control, deferred_end);
     pub const LISTED: usize = offset_of!(session_control, listed);
 }

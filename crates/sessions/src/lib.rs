@@ -1,7 +1,8 @@
-//! TCP connections by the million through a device, without the host's TCP: clients ([`Clients`]) and a server ([`Server`]) in XDP.
+//! TCP connections and UDP sessions by the million through a device, without the host's stack: clients ([`Clients`]) and a server
+//! ([`Server`]) in XDP.
 //!
 //! ```text
-//!   run: live frames -- SYN, what is sent again --> interface --> device under test --> server (real, or serve.bpf.c)
+//!   run: live frames -- SYN or request, what is sent again --> interface --> device under test --> server (real, or serve.bpf.c)
 //!    |                                                  |                                      |
 //!    |  what timed out          next segment, in place  |  sessions_client <-------------------'
 //!   sweep <----------- slots of 32 bytes, mapped <------'
@@ -15,6 +16,7 @@
 
 mod attach;
 mod clients;
+mod datagram;
 mod http;
 mod layout;
 mod loader;
@@ -25,6 +27,7 @@ mod tests;
 mod turn;
 
 pub use clients::{Clients, Close, Course, Load, Options, Ran};
+pub use datagram::{datagram, least as least_datagram};
 pub use http::{answer, request};
 pub use layout::{Counts, Served};
 pub use server::{Server, ServerOptions};

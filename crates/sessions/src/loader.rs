@@ -5,6 +5,7 @@ use crate::layout::{Counts, RawSlot, Served, Times, control};
 use crate::server::ServerOptions;
 use bpf::object::{cpu_numbers, keep, map_all, no_constants, refusal};
 use bpf::{Mapping, Memory, Program, ProgramError, Quiet};
+use libbpf_rs::OpenProgramMut;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use rustix::io::Errno;
 use std::mem::{MaybeUninit, size_of};
@@ -35,29 +36,51 @@ pub struct LoadedServer {
     pub counts: Mapping<Served>,
 }
 
-/// What frames consist of; each sort has programs of its own, compiled for nothing else.
+/// What frames consist of; each sort has programs of its own, compiled for nothing else (`EACH_SORT`).
 #[derive(Debug, Clone, Copy)]
 struct Sort {
     v6: bool,
     tagged: bool,
+    udp: bool,
 }
 
+/// Programs that do the same, one for each sort.
+const SORTS: usize = 8;
+
 impl Sort {
-    /// Of the programs for IPv4, IPv6, and both with a VLAN tag, that of this sort.
-    fn of<T>(self, [plain, v6, tagged, both]: [T; 4]) -> T {
-        match (self.v6, self.tagged) {
-            (false, false) => plain,
-            (true, false) => v6,
-            (false, true) => tagged,
-            (true, true) => both,
-        }
+    /// Which of the programs in the order of `EACH_SORT` it has.
+    fn number(self) -> usize {
+        usize::from(self.v6) | usize::from(self.tagged) << 1 | usize::from(self.udp) << 2
     }
 
-    /// Whether each of them is the one.
-    fn is(self) -> [bool; 4] {
-        [(false, false), (true, false), (false, true), (true, true)]
-            .map(|(v6, tagged)| v6 == self.v6 && tagged == self.tagged)
+    /// Has the kernel load none of these but one.
+    fn only(self, programs: [&mut OpenProgramMut<'_>; SORTS]) {
+        let wanted = self.number();
+        programs.into_iter().enumerate().for_each(|(at, program)| program.set_autoload(at == wanted));
     }
+}
+
+/// The programs of a skeleton that do the same, in the order of `EACH_SORT`, each borrowed.
+macro_rules! each_sort {
+    (mut $of:expr, $($name:ident)*) => { [$(&mut $of.$name),*] };
+    ($of:expr, $($name:ident)*) => { [$(&$of.$name),*] };
+}
+macro_rules! openers {
+    ($($of:tt)*) => {
+        each_sort!($($of)*, sessions_open open_ipv6 open_tagged open_tagged_6 open_udp open_udp_ipv6 open_udp_tagged open_udp_tagged_6)
+    };
+}
+macro_rules! takers {
+    ($($of:tt)*) => {
+        each_sort!($($of)*, sessions_client client_ipv6 client_tagged client_tagged_6
+            client_udp client_udp_ipv6 client_udp_tagged client_udp_tagged_6)
+    };
+}
+macro_rules! servers {
+    ($($of:tt)*) => {
+        each_sort!($($of)*, sessions_server server_ipv6 server_tagged server_tagged_6
+            server_udp server_udp_ipv6 server_udp_tagged server_udp_tagged_6)
+    };
 }
 
 /// The words of an address as they lie in memory; of IPv4 there is one, and zeros.
@@ -123,29 +146,19 @@ pub fn clients(options: &Options, redirect_to: Option<u32>) -> Result<LoadedClie
     constants.requests = options.requests;
     constants.closes = options.close as u32;
     constants.holds = options.holds.into();
+    constants.from_server = options.from_server.into();
     constants.thinks = crate::sweep::ticks(options.think.as_nanos() as u64);
     constants.request.iter_mut().zip(&options.request).for_each(|(to, from)| *to = *from);
-    let sort = Sort { v6: options.server.is_ipv6(), tagged: options.tag.is_some() };
-    let progs = &mut open.progs;
-    let opens =
-        [&mut progs.sessions_open, &mut progs.open_ipv6, &mut progs.open_tagged, &mut progs.open_tagged_6];
-    opens.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
-    let clients = [
-        &mut progs.sessions_client,
-        &mut progs.client_ipv6,
-        &mut progs.client_tagged,
-        &mut progs.client_tagged_6,
-    ];
-    clients.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
+    let sort = Sort { v6: options.server.is_ipv6(), tagged: options.tag.is_some(), udp: options.udp };
+    sort.only(openers!(mut open.progs));
+    sort.only(takers!(mut open.progs));
     open.maps.slots.set_max_entries(options.slots).map_err(failed)?;
     open.maps.counts.set_max_entries(cpus).map_err(failed)?;
     open.maps.times.set_max_entries(2 * cpus).map_err(failed)?;
     open.maps.control.reuse_fd(control.as_fd()).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
-    let progs = &skeleton.progs;
-    let open = sort.of([&progs.sessions_open, &progs.open_ipv6, &progs.open_tagged, &progs.open_tagged_6]);
-    let client =
-        sort.of([&progs.sessions_client, &progs.client_ipv6, &progs.client_tagged, &progs.client_tagged_6]);
+    let open = openers!(skeleton.progs)[sort.number()];
+    let client = takers!(skeleton.progs)[sort.number()];
     Ok(LoadedClients {
         open: keep(open.as_fd())?,
         client: keep(client.as_fd())?,
@@ -179,19 +192,10 @@ pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<Loade
     constants.answer.iter_mut().zip(&options.answer).for_each(|(to, from)| *to = *from);
     let pieces = options.answer.chunks(usize::from(options.mss.max(1)));
     constants.sums.iter_mut().zip(pieces).for_each(|(to, piece)| *to = sum_of(piece));
-    let sort = Sort { v6: options.listen.is_ipv6(), tagged: options.tag.is_some() };
-    let progs = &mut open.progs;
-    let servers = [
-        &mut progs.sessions_server,
-        &mut progs.server_ipv6,
-        &mut progs.server_tagged,
-        &mut progs.server_tagged_6,
-    ];
-    servers.into_iter().zip(sort.is()).for_each(|(program, is)| program.set_autoload(is));
+    let sort = Sort { v6: options.listen.is_ipv6(), tagged: options.tag.is_some(), udp: options.udp };
+    sort.only(servers!(mut open.progs));
     open.maps.counts.set_max_entries(cpus).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
-    let progs = &skeleton.progs;
-    let program =
-        sort.of([&progs.sessions_server, &progs.server_ipv6, &progs.server_tagged, &progs.server_tagged_6]);
+    let program = servers!(skeleton.progs)[sort.number()];
     Ok(LoadedServer { program: keep(program.as_fd())?, counts: map_all(&skeleton.maps.counts)? })
 }

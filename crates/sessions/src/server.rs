@@ -18,7 +18,9 @@ pub struct ServerOptions {
     pub answers_for_address: bool,
     /// The control word of the VLAN tag of all frames, if they have one. Frames of other VLANs are left to the host.
     pub tag: Option<u16>,
-    /// The whole answer, up to 65,535 bytes.
+    /// Answers datagrams of UDP instead of TCP connections: the answer is one, see [`crate::datagram`].
+    pub udp: bool,
+    /// The whole answer, up to 65,535 bytes; of UDP 1,460.
     pub answer: Vec<u8>,
     /// The longest segment, up to 1,460 bytes of payload.
     pub mss: u16,

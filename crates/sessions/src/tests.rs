@@ -1,8 +1,11 @@
 //! Clients and server against each other over a veth pair. Needs root.
 
+mod datagrams;
 mod frames;
 
-use crate::{Clients, Close, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, request};
+use crate::{
+    Clients, Close, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, datagram, request,
+};
 use engine::Priority;
 use lab::Lab;
 use port::interface::Interface;
@@ -58,18 +61,24 @@ fn serve_requests(lab: &Lab, body: usize, requests: u32) -> Server {
 
 fn serve_sort(lab: &Lab, sort: Sort, body: usize, requests: u32) -> Server {
     let host = &lab.receiver;
-    let options = ServerOptions {
+    let options = server_options(lab, sort, body, requests);
+    host.namespace.run_in(|| Server::attach(host.interface, &options)).expect("entered").expect("attached")
+}
+
+fn server_options(lab: &Lab, sort: Sort, body: usize, requests: u32) -> ServerOptions {
+    let host = &lab.receiver;
+    ServerOptions {
         listen: SocketAddr::new(sort.address(host), 80),
         own: host.mac,
         answers_for_address: sort.tag.is_some(),
         tag: sort.tag,
+        udp: false,
         answer: answer(body, requests == 1),
         mss: sort.mss(),
         requests,
         key: [1, 2],
         generic: false,
-    };
-    host.namespace.run_in(|| Server::attach(host.interface, &options)).expect("entered").expect("attached")
+    }
 }
 
 fn options(lab: &Lab) -> Options {
@@ -85,6 +94,8 @@ fn options_sort(lab: &Lab, sort: Sort) -> Options {
         addresses: 1,
         first_port: 16384,
         slots: 16384,
+        udp: false,
+        from_server: false,
         request: request("server", "/", None, true),
         requests: 1,
         think: Duration::ZERO,
@@ -111,6 +122,7 @@ fn run_watched(
     watch: impl FnOnce(&Clients) + Send,
 ) -> (Ran, Counts) {
     let host = &lab.sender;
+    let udp = options.udp;
     let run = || {
         let clients = Clients::attach(host.interface, options).expect("attached");
         let link = Interface::by_name(host.interface).expect("an interface");
@@ -124,7 +136,7 @@ fn run_watched(
         let times = clients.times();
         let counts = clients.counts();
         assert_eq!(clients.open(), counts.opened - counts.ended());
-        assert_eq!(times[0].count(), counts.established);
+        assert_eq!(times[0].count(), if udp { 0 } else { counts.established });
         eprintln!("{ran:?}\n{counts:?}\n{:?}", times.map(|times| (times.quantile(0.5), times.max())));
         (ran, counts)
     };
@@ -349,6 +361,7 @@ fn a_request_longer_than_the_servers_segments_is_refused() {
         own: host.mac,
         answers_for_address: false,
         tag: None,
+        udp: false,
         answer: answer(1, true),
         mss: 600,
         requests: 1,

@@ -68,7 +68,7 @@ pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use netperf::{Netperf, Netserver};
 pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
-pub use sessions::{Pool, SessionClose, Sessions, SessionsServer};
+pub use sessions::{Pool, SessionApplication, SessionClose, Sessions, SessionsServer};
 pub use sessions_search::{MostSessions, SessionCapacity, SessionsFind, SessionsSearch};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pattern, Replay, Send, Shape, Side, Sign, Stamps, Through,

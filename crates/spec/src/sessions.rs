@@ -1,4 +1,4 @@
-//! TCP sessions without the host's TCP: clients, and a server.
+//! TCP connections and UDP sessions without the host's stack: clients, and a server.
 
 use crate::check::{self, Contradiction};
 use crate::consent::Consent;
@@ -14,17 +14,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use wire::Mac;
 
-/// TCP connections by the million, made in the kernel.
+/// TCP connections or UDP sessions by the million, made in the kernel.
 #[settings]
 pub struct Sessions {
     /// The interface (IFACE, or IFACE@NAMESPACE).
     #[setting(value = "IFACE")]
     #[serde(default, skip_serializing_if = "crate::setting::is_default")]
     pub on: String,
-    /// The server to connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80. Nothing is ever sent to anybody else.
+    /// The server to connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80, of UDP 7. Nothing is ever sent to anybody else.
     #[setting(value = "ADDRESS[:PORT]")]
     #[serde(default, skip_serializing_if = "crate::setting::is_default")]
     pub to: Written<Server>,
+    /// What is spoken: http, over TCP; or udp, where a session is a tuple from which numbered datagrams are sent, and over when each is answered.
+    #[setting(value = "WHAT", default = "http")]
+    pub application: Option<SessionApplication>,
     /// New connections a second, however many are open: 10kcps. Default: as fast as it goes with `.in_flight` open.
     #[setting(value = "RATE")]
     pub rate: Option<Written<EndpointRate>>,
@@ -42,6 +45,9 @@ pub struct Sessions {
     pub hold: Option<Written<Duration>>,
     /// After that, ask each of them once more, and count who answers.
     pub use_again: bool,
+    /// Of UDP: use them again from the server's side. `netdyno sessions serve` sends a datagram to the address and port that it saw of each, and
+    /// those that arrive are counted.
+    pub from_server: bool,
     /// Requests of each connection, each after the answer to the last.
     #[setting(value = "N", least = 1, most = 1000000, default = "1")]
     pub requests: Option<u32>,
@@ -70,7 +76,7 @@ pub struct Sessions {
     /// The path of the request: GET PATH.
     #[setting(value = "PATH", default = "/")]
     pub path: Option<String>,
-    /// Fill requests up to this many bytes. Default: as long as they are, some 80.
+    /// Fill requests up to this many bytes. Default: as long as they are, some 80; of UDP 16, over IPv6 28.
     #[setting(value = "BYTES", least = 1, most = 1460)]
     pub request_size: Option<u32>,
     /// A connection that has not ended after this time has failed: at most 2m.
@@ -92,6 +98,16 @@ pub struct Sessions {
 }
 
 words! {
+    /// What sessions speak.
+    SessionApplication {
+        /// HTTP/1.1 over TCP.
+        Http = "http",
+        /// Datagrams of UDP with numbers, which come back.
+        Udp = "udp",
+    }
+}
+
+words! {
     /// Who closes a TCP connection, and how.
     SessionClose {
         /// The server, because the client asks for it.
@@ -103,22 +119,25 @@ words! {
     }
 }
 
-/// A server of TCP connections that keeps no state, in the kernel.
+/// A server of TCP connections or UDP sessions that keeps no state, in the kernel.
 #[settings]
 pub struct SessionsServer {
     /// The interface (IFACE, or IFACE@NAMESPACE).
     #[setting(value = "IFACE")]
     pub on: String,
-    /// What clients connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80. ARP or neighbour discovery is answered for an address
-    /// that is not the host's own. Default: port 80 of the interface's address.
+    /// What clients connect to: 10.0.0.2:80, [2001:db8::2]:80; without a port, port 80, of UDP 7. ARP or neighbour discovery is answered for an
+    /// address that is not the host's own. Default: that port of the interface's address.
     #[setting(value = "ADDRESS[:PORT]")]
     pub listen: Option<Written<Server>>,
+    /// What is spoken: http, over TCP; or udp, where each numbered datagram is answered by one.
+    #[setting(value = "WHAT", default = "http")]
+    pub application: Option<SessionApplication>,
     /// Take frames of this VLAN alone (802.1Q), and answer with its tag.
     #[setting(value = "ID", most = 4094)]
     pub vlan: Option<u16>,
     #[part]
     tag: tag!(),
-    /// Bytes of an answer's body.
+    /// Bytes of an answer's body; of UDP of the whole answer, up to 1460, and never fewer than 16, over IPv6 28.
     #[setting(value = "BYTES", least = 0, most = 65000, default = "100")]
     pub response_size: Option<u32>,
     /// Requests of a connection: the server closes with the answer to so many.
@@ -256,6 +275,11 @@ fn of_tag(
 }
 
 impl SessionsServer {
+    /// What is spoken is UDP.
+    pub fn is_udp(&self) -> bool {
+        self.application == Some(SessionApplication::Udp)
+    }
+
     /// The control word of the tag of its frames, if they have one.
     pub fn tag(&self) -> Option<u16> {
         control_word(self.vlan, self.vlan_priority, self.vlan_dei)
@@ -273,6 +297,11 @@ impl Sessions {
         control_word(self.vlan, self.vlan_priority, self.vlan_dei)
     }
 
+    /// What is spoken is UDP.
+    pub fn is_udp(&self) -> bool {
+        self.application == Some(SessionApplication::Udp)
+    }
+
     /// Connections are held open.
     pub fn holds(&self) -> bool {
         self.connections.is_some()
@@ -284,6 +313,26 @@ impl Sessions {
         self.close.unwrap_or(if by_client { SessionClose::Fin } else { SessionClose::Server })
     }
 
+    /// Rules of what UDP has not, or has alone.
+    fn of_udp(&self) -> [(&'static str, bool, &'static str); 4] {
+        let udp = self.is_udp();
+        [
+            ("close", udp && self.close.is_some(), "sessions of UDP end without a word; leave it out"),
+            ("path", udp && self.path.is_some(), "it is of HTTP; leave it out"),
+            (
+                "from_server",
+                self.from_server && !udp,
+                "a server of TCP does not begin; it is of `.application` udp",
+            ),
+            ("from_server", self.from_server && !self.holds(), "it is of `.connections` that are held"),
+        ]
+    }
+
+    /// They are used again before they are closed.
+    pub fn uses_again(&self) -> bool {
+        self.use_again || self.from_server
+    }
+
     /// New connections a second.
     pub fn connections_per_second(&self) -> Option<u64> {
         match self.rate.as_deref() {
@@ -293,6 +342,8 @@ impl Sessions {
     }
 }
 
+/// In one frame, as segments are.
+const LONGEST_DATAGRAM: u32 = 1460;
 /// Later ones no longer fit in a slot's time stamps.
 const MOST_TIME: Duration = Duration::from_secs(120);
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -311,6 +362,7 @@ impl Kind for Sessions {
         let tagged = self.vlan.is_some();
         let of_others = self.rate.is_some() && self.connections_per_second().is_none_or(|rate| rate == 0);
         check::hold("", &of_tag(self.vlan, self.vlan_priority, self.vlan_dei))?;
+        check::hold("", &self.of_udp())?;
         let path = self.path.as_deref().unwrap_or("/");
         let odd =
             !path.starts_with('/') || path.len() > 1000 || !path.bytes().all(|byte| byte.is_ascii_graphic());
@@ -403,7 +455,16 @@ impl Kind for SessionsServer {
     fn check(&self) -> Result<(), Contradiction> {
         check::hold("", &of_tag(self.vlan, self.vlan_priority, self.vlan_dei))?;
         let unsaid = self.vlan.is_some() && self.listen.is_none();
-        check::hold("", &[("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80")])
+        let long = self.is_udp() && self.response_size.is_some_and(|size| size > LONGEST_DATAGRAM);
+        let ends = self.is_udp() && self.requests.is_some();
+        check::hold(
+            "",
+            &[
+                ("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80"),
+                ("response_size", long, "an answer of UDP is one datagram, of up to 1460 bytes"),
+                ("requests", ends, "a server of UDP answers as often as it is asked; leave it out"),
+            ],
+        )
     }
 
     fn yes_disrupt(&self) -> &[String] {

@@ -1,4 +1,4 @@
-//! Searches by TCP connections that the kernel makes: the highest rate of new ones that a device carries without failures, and how many
+//! Searches by TCP connections or UDP sessions that the kernel makes: the highest rate of new ones that a device carries without failures, and how many
 //! it holds at once.
 
 use crate::check::{Contradiction, hold};
@@ -228,6 +228,11 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
             ("connections", s.connections.is_some(), held),
             ("hold", s.hold.is_some(), held),
             ("use_again", s.use_again, held),
+            (
+                "from_server",
+                s.from_server && of_rates,
+                "connections of this search are not held; leave it out",
+            ),
         ],
     )?;
     if let Some(asked) = &job.lab {

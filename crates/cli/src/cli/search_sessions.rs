@@ -1,4 +1,4 @@
-//! `netdyno search sessions` and `netdyno search session-capacity`: searches by TCP connections through a device. They are those of `netdyno sessions`, and so are the options.
+//! `netdyno search sessions` and `netdyno search session-capacity`: searches by TCP connections or UDP sessions through a device. They are those of `netdyno sessions`, and so are the options.
 
 use super::Output;
 use super::declared::{Asked, LeavesOut};
@@ -49,7 +49,8 @@ impl Sessions {
 pub struct OfRates;
 
 impl LeavesOut for OfRates {
-    const OPTIONS: &'static [&'static str] = &["rate", "count", "connections", "hold", "use-again"];
+    const OPTIONS: &'static [&'static str] =
+        &["rate", "count", "connections", "hold", "use-again", "from-server"];
 }
 
 /// How many are held at once.

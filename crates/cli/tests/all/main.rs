@@ -76,6 +76,7 @@ mod serve;
 mod sessions;
 mod sessions_answers;
 mod sessions_sorts;
+mod sessions_udp;
 mod shapes;
 mod sinks;
 mod stamp_reflector;

@@ -37,7 +37,15 @@ pub(super) fn adds_up(report: &Value) {
     assert_eq!(count(report, "open"), 0, "{}", sessions(report));
     let kinds = ["reset", "timed_out", "unanswered", "closed_early", "refused", "abandoned"];
     assert_eq!(failed, kinds.map(|name| count(report, name)).iter().sum::<u64>(), "{}", sessions(report));
-    let statuses = ["status_1xx", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "not_http"];
+    let statuses = [
+        "status_1xx",
+        "status_2xx",
+        "status_3xx",
+        "status_4xx",
+        "status_5xx",
+        "not_http",
+        "numbered_answers",
+    ];
     let answers = statuses.map(|name| count(report, name)).iter().sum::<u64>();
     assert_eq!(count(report, "answers"), answers, "{}", sessions(report));
     let sent_again =

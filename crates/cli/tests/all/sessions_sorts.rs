@@ -6,7 +6,7 @@ use crate::sessions::*;
 use serde_json::Value;
 
 /// Two hosts with addresses of IPv6.
-fn hosts_ipv6() -> Net {
+pub(super) fn hosts_ipv6() -> Net {
     let net = hosts();
     net.run("ip -6 addr add 2001:db8:5::1/64 dev tx0 nodad").ok();
     net.run_there("ip -6 addr add 2001:db8:5::2/64 dev rx0 nodad").ok();
@@ -14,7 +14,7 @@ fn hosts_ipv6() -> Net {
 }
 
 /// Two hosts with a router of IPv6 between them, whose forwarding these rules see; the server is at 2001:db8:6::2.
-fn through_a_router_of_ipv6(rules: &str) -> Net {
+pub(super) fn through_a_router_of_ipv6(rules: &str) -> Net {
     let net = through_a_router(rules);
     let [near, far] = net.lab.device.as_ref().expect("a device");
     at_router(&net, "sysctl -qw net.ipv6.conf.all.forwarding=1").ok();
@@ -32,7 +32,7 @@ fn through_a_router_of_ipv6(rules: &str) -> Net {
 }
 
 /// Frames and bytes of either end are those of the other.
-fn ends_agree(report: &Value, served: &Value) {
+pub(super) fn ends_agree(report: &Value, served: &Value) {
     for (from, out, to, into) in [(report, "tx", served, "rx"), (served, "tx", report, "rx")] {
         for what in ["frames", "bytes"] {
             assert_eq!(from["result"][out][what], to["result"][into][what], "{out} {what}");
@@ -207,7 +207,7 @@ fn tshark_finds_no_fault_in_what_either_end_sends_over_ipv6() {
 
 /// Two hosts with a bridge between them, which passes tags on within frames: on a veth they stand beside the frame else, where XDP does not
 /// see them.
-fn through_a_bridge() -> Net {
+pub(super) fn through_a_bridge() -> Net {
     let device = ::lab::Device { kind: ::lab::Kind::Bridge, bottleneck: None, loss: None };
     let net = Net::with(&::lab::Options { device: Some(device), gro: true, ..Default::default() });
     for port in net.lab.device.as_ref().expect("a device") {

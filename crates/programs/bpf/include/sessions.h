@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the programs of TCP sessions share with user space; crates/sessions/src/layout.rs is the same in Rust. */
+/* What the programs of TCP and UDP sessions share with user space; crates/sessions/src/layout.rs is the same in Rust. */
 #ifndef NETDYNO_SESSIONS_H
 #define NETDYNO_SESSIONS_H
 
@@ -39,16 +39,19 @@ enum session_state {
 	SESSION_REFUSED,
 };
 
-/* A connection. Its tuple is a function of its slot's number. */
+/*
+ * A connection. Its tuple is a function of its slot's number. One of UDP has of these states REQUESTED, HELD and those in which it is over, and
+ * its requests have numbers where those of TCP have bytes.
+ */
 struct session_slot {
 	/* See WORD_*; our initial sequence number in the highest 32 bits. */
 	__u64 word;
-	__u32 next;	/* the sequence number that the peer's next byte has */
-	__u32 left;	/* bytes of the answer at hand that are still to come */
+	__u32 next;	/* the sequence number that the peer's next byte has; of UDP the address that the server saw (IPv4) */
+	__u32 left;	/* bytes of the answer at hand that are still to come; of UDP the port that the server saw, and its cookie above */
 	__u32 since;	/* when what it does began, in ticks: it was opened, asked again, or closed */
 	__u32 began;	/* when its SYN, then its request was sent */
 	__u32 deadline; /* when what was sent last is sent again, or who thinks asks again */
-	__u32 sent;	/* bytes of all requests */
+	__u32 sent;	/* bytes of all requests; of UDP their number */
 };
 
 /* Of an answer whose length its head does not tell. */
@@ -115,7 +118,8 @@ struct session_control {
 	__u64 ended;
 	__u64 deferred_end;
 	__u64 held; /* connections in that state */
-	__u64 apart_too[5];
+	__u64 via[2]; /* slots through whose tuples the server is asked for relays; the second is for the first */
+	__u64 apart_too[3];
 	__u64 listed[LISTED];	  /* slot, and the task above 32 bits */
 	__u64 deferred[DEFERRED]; /* slot + 1 of a request that had no room in the frame that arrived */
 };
@@ -138,6 +142,7 @@ struct session_counts {
 	__u64 finished_badly;	/* of the finished ones, with WORD_BAD */
 	__u64 classes[6]; /* whole answers by the first digit of their status; the first: no HTTP */
 	__u64 unread;	  /* whole answers whose first segment ends within the status */
+	__u64 numbered;	  /* answers of UDP: they have the number of the request at hand */
 	__u64 interim;	  /* answers of 1xx that announced another one (RFC 9110, section 15.2) */
 	__u64 unframed;
 	__u64 to_the_close; /* whole answers of which nothing but the close told that they are */
@@ -179,6 +184,7 @@ struct served_counts {
 	__u64 advertisements; /* neighbour solicitations that were answered */
 	__u64 request_bytes;
 	__u64 answer_bytes;
+	__u64 relayed; /* datagrams that clients had sent to what was seen of another request */
 	__u64 tx_frames;
 	__u64 tx_bytes;
 	__u64 rx_frames;

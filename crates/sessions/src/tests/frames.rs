@@ -36,7 +36,7 @@ struct Said<'a> {
     payload: &'a [u8],
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),
@@ -44,7 +44,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 /// RFC 1071.
-fn checksum(bytes: &[u8]) -> [u8; 2] {
+pub(super) fn checksum(bytes: &[u8]) -> [u8; 2] {
     let words =
         bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])));
     let mut sum: u32 = words.sum();
@@ -98,7 +98,7 @@ fn made_of(program: &Program, frame: &[u8]) -> (u32, Vec<u8>) {
 }
 
 /// What the program makes of a frame, if it sends something.
-fn answered(program: &Program, frame: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn answered(program: &Program, frame: &[u8]) -> Option<Vec<u8>> {
     let (verdict, frame) = made_of(program, frame);
     [TX, REDIRECT].contains(&verdict).then_some(frame)
 }

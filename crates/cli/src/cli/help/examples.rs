@@ -124,6 +124,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
                 "From 254 addresses, as fast as it goes",
                 "sudo netdyno sessions --on eth1 --to 10.0.0.2:80 \\\n    --clients 10.1.0.0/24 --count 1m",
             ),
+            example(
+                "UDP sessions: as many tuples, each with a datagram and its answer",
+                "sudo netdyno sessions --on eth1 --to 10.0.0.2 \\\n    --application udp --clients 10.1.0.0/24 --count 1m",
+            ),
         ],
     ),
     ("sessions serve", &[example("The far end, until Ctrl-C", "sudo netdyno sessions serve --on eth1")]),

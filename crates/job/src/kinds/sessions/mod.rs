@@ -1,4 +1,4 @@
-//! `netdyno sessions`: TCP connections that the kernel's XDP makes, and a server of the same kind (`server`).
+//! `netdyno sessions`: TCP connections and UDP sessions that the kernel's XDP makes, and a server of the same kind (`server`).
 
 mod outcome;
 pub mod search;
@@ -16,7 +16,7 @@ use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use engine::Priority;
 use report::{Code, Report};
-use sessions::{Clients, Close, Counts, Load, Options, Ran, SessionsError, request};
+use sessions::{Clients, Close, Counts, Load, Options, Ran, SessionsError, datagram, request};
 use snapshot::{Connections, Count, Snapshot, Title};
 use spec::{Pool, SessionClose, Sessions};
 use std::net::{IpAddr, SocketAddr};
@@ -26,8 +26,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use xdp::way::{Way, find_until};
 
-/// The port of a server of which none is said.
+/// The port of a server of which none is said: that of HTTP, or of echo (RFC 862).
 const HTTP: u16 = 80;
+const ECHO: u16 = 7;
 /// Ports of clients: from here to the last. Those below may be of services.
 const FIRST_PORT: u16 = 16_384;
 /// Of an address that is the host's own: from here, without those that the host takes by itself.
@@ -126,6 +127,21 @@ fn run(args: &Sessions, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
+/// The port of a server of which none is said.
+fn port_of(udp: bool) -> u16 {
+    if udp { ECHO } else { HTTP }
+}
+
+/// What each request is.
+fn asked(args: &Sessions, server: SocketAddr) -> Vec<u8> {
+    let size = args.request_size.map(|size| size as usize);
+    if args.is_udp() {
+        return datagram(size.unwrap_or(0), server.is_ipv6());
+    }
+    let path = args.path.as_deref().unwrap_or("/");
+    request(&server.to_string(), path, size, args.closes() == SessionClose::Server)
+}
+
 /// How often, for how long, and before whom.
 fn load(args: &Sessions, in_flight: Option<u64>) -> Load {
     let held = args.connections.as_deref().copied();
@@ -134,8 +150,8 @@ fn load(args: &Sessions, in_flight: Option<u64>) -> Load {
         count: args.count.as_deref().copied().or(held),
         duration: args.duration.as_deref().copied(),
         in_flight,
-        hold: args.hold.as_deref().copied().or(args.use_again.then_some(Duration::ZERO)),
-        use_again: args.use_again,
+        hold: args.hold.as_deref().copied().or(args.uses_again().then_some(Duration::ZERO)),
+        use_again: args.uses_again(),
         priority: priority(args),
         ..Load::default()
     }
@@ -199,11 +215,9 @@ impl Plan {
                 "`.connections` {held}: there are {slots} tuples for connections; give more addresses with `.clients` (up to 16777216 tuples)"
             );
         }
-        let server = SocketAddr::new(to, args.to.port.unwrap_or(HTTP));
-        let size = args.request_size.map(|size| size as usize);
+        let server = SocketAddr::new(to, args.to.port.unwrap_or(port_of(args.is_udp())));
         let closes = args.closes();
-        let path = args.path.as_deref().unwrap_or("/");
-        let request = request(&server.to_string(), path, size, closes == SessionClose::Server);
+        let request = asked(args, server);
         let requests = args.requests.unwrap_or(1);
         let payload = payload(place, to);
         if request.len() > usize::from(payload) {
@@ -220,6 +234,8 @@ impl Plan {
             addresses: pool.count,
             first_port: *ports.start(),
             slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            udp: args.is_udp(),
+            from_server: args.from_server,
             request,
             requests,
             think: args.think.as_deref().copied().unwrap_or_default(),

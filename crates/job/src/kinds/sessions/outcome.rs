@@ -52,6 +52,7 @@ pub(super) fn fill(
     report.result.pacing = Some(Pacing { priority: Some(ran.had.to_string()), ..Pacing::default() });
     report.result.sessions = Some(report::Sessions {
         server: plan.options.server.to_string(),
+        application: if plan.options.udp { "udp" } else { "http" }.to_owned(),
         first_client: plan.options.first_address.to_string(),
         client_addresses: plan.options.addresses.into(),
         tuples: plan.options.slots.into(),
@@ -75,6 +76,7 @@ pub(super) fn fill(
         status_5xx: counts.status_5xx,
         not_http: counts.not_http,
         status_unread: counts.unread,
+        numbered_answers: counts.numbered,
         interim_answers: counts.interim,
         unframed_answers: counts.unframed,
         answers_to_the_close: counts.to_the_close,
@@ -86,6 +88,7 @@ pub(super) fn fill(
             opening_ns: ran.settled_ns,
             used_again: counts.used_again,
             answered_again: counts.used_again_answered,
+            from_server: plan.options.from_server,
             using_ns: ran.using_ns,
             closing_ns: ran.closing_ns,
         }),

@@ -63,7 +63,11 @@ fn tested(job: &SessionsSearch) -> Sessions {
     match &job.find {
         SessionsFind::Sessions(_) => args.duration = args.duration.or_else(|| written(LASTS)),
         // As many tuples are needed as are held at most.
-        SessionsFind::SessionCapacity(find) => args.connections = find.most().to_string().parse().ok(),
+        SessionsFind::SessionCapacity(find) => {
+            args.connections = find.most().to_string().parse().ok();
+            // A device would make anew what it had forgotten, if the client said something first; a lab's server can begin.
+            args.from_server |= job.lab.is_some() && args.is_udp();
+        }
     }
     args.timeout = args.timeout.or_else(|| written(TIMEOUT));
     args

@@ -2,7 +2,7 @@
 
 use super::super::Run;
 use super::super::{passive, shared};
-use super::{HTTP, keeps_tags, outcome, payload};
+use super::{keeps_tags, outcome, payload, port_of};
 use crate::carrier::{self, Ends};
 use crate::panel::Names;
 use crate::place::Place;
@@ -10,7 +10,7 @@ use crate::run::counters::Leaving;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use report::{Choice, Code, Report, Rx, SessionsServed, Totals, Tx};
-use sessions::{Served, Server, ServerOptions, answer};
+use sessions::{Served, Server, ServerOptions, answer, datagram};
 use snapshot::{Count, Snapshot, Title};
 use spec::SessionsServer;
 use std::net::{IpAddr, SocketAddr};
@@ -85,9 +85,11 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
         keeps_tags(place)?;
     }
     let listen = match args.listen.as_deref() {
-        Some(listen) => SocketAddr::new(listen.address.to_canonical(), listen.port.unwrap_or(HTTP)),
+        Some(listen) => {
+            SocketAddr::new(listen.address.to_canonical(), listen.port.unwrap_or(port_of(args.is_udp())))
+        }
         None => match usual(&owners, index) {
-            Some(address) => SocketAddr::new(address, HTTP),
+            Some(address) => SocketAddr::new(address, port_of(args.is_udp())),
             None => bail!("{} has no address: say which one to serve with `.listen`", place.spec),
         },
     };
@@ -104,7 +106,11 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
             }
             other => other,
         };
-        let free = place.run_in(|| std::net::TcpListener::bind(socket))?;
+        let udp = args.is_udp();
+        let free = place.run_in(|| match udp {
+            true => std::net::UdpSocket::bind(socket).map(drop),
+            false => std::net::TcpListener::bind(socket).map(drop),
+        })?;
         free.with_context(|| {
             format!("`.listen` {listen}: a program of this host listens there; name another port")
         })?;
@@ -115,7 +121,14 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
     }
     let requests = args.requests.unwrap_or(1);
     let mss = payload(place, listen.ip());
-    let answer = answer(args.response_size.unwrap_or(BODY) as usize, requests == 1);
+    let size = args.response_size.unwrap_or(BODY) as usize;
+    let answer = if args.is_udp() { datagram(size, listen.is_ipv6()) } else { answer(size, requests == 1) };
+    if args.is_udp() && answer.len() > usize::from(mss) {
+        bail!(
+            "`.response_size`: an answer of {} bytes does not fit in one datagram of {mss} bytes here",
+            answer.len()
+        );
+    }
     if answer.len() as u64 * u64::from(requests) > MOST_OF_A_CONNECTION {
         bail!(
             "`.requests` {requests} with answers of {} bytes: a connection may take 1 GB; give a smaller number or a smaller `.response_size`",
@@ -134,6 +147,7 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
         own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
         answers_for_address,
         tag,
+        udp: args.is_udp(),
         answer,
         mss,
         requests,
@@ -221,5 +235,6 @@ pub(super) fn served(listen: SocketAddr, done: &Served) -> SessionsServed {
         neighbour_advertisements: done.advertisements,
         request_bytes: done.request_bytes,
         answer_bytes: done.answer_bytes,
+        relayed: done.relayed,
     }
 }

@@ -1,4 +1,4 @@
-//! TCP connections that were made without the host's TCP (`netdyno sessions`), and those that were served so.
+//! TCP connections and UDP sessions that were made without the host's stack (`netdyno sessions`), and those that were served so.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,24 +7,27 @@ use crate::data::distribution::Distribution;
 use crate::data::figure::{Measured, figures};
 use crate::data::model::Report;
 
-/// What became of TCP connections. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`, `timed_out`,
+/// What became of TCP connections, or of UDP sessions, which are called connections here, too. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`, `timed_out`,
 /// `unanswered`, `closed_early`, `refused` and `abandoned`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
     /// Address and port of the server.
     pub server: String,
+    /// What was spoken: http (over TCP) or udp.
+    #[serde(default = "http")]
+    pub application: String,
     /// The first address of the clients, and how many there are.
     pub first_client: String,
     /// Number of addresses of clients.
     pub client_addresses: u64,
     /// Tuples of address and port that were there to be used.
     pub tuples: u64,
-    /// Connections of which a SYN was sent.
+    /// Connections of which a SYN was sent; of UDP sessions of which a request was sent.
     pub opened: u64,
-    /// Connections that the server accepted (SYN-ACK).
+    /// Connections that the server accepted (SYN-ACK); of UDP sessions that had a first answer.
     pub established: u64,
     /// Connections that went to their end: each request had a whole answer, whatever its status, and either side closed and had that
-    /// acknowledged; or the client ended it by a RST, where that was asked for.
+    /// acknowledged; or the client ended it by a RST, where that was asked for. A session of UDP is over when all is answered and it is not held any more.
     pub finished: u64,
     /// Connections that did not.
     pub failed: u64,
@@ -48,7 +51,7 @@ pub struct Sessions {
     /// Requests, without those that were sent again.
     #[serde(default)]
     pub requests: u64,
-    /// Whole answers: the sum of the next seven. An answer is whole when as many bytes came as its head announces, and, where the server is to
+    /// Whole answers: the sum of the next eight. An answer is whole when as many bytes came as its head announces, and, where the server is to
     /// close, it has closed; of `answers_to_the_close` the close alone tells.
     #[serde(default)]
     pub answers: u64,
@@ -73,6 +76,9 @@ pub struct Sessions {
     /// Whole answers whose status was not read: their first segment ends within it. Whether they are errors is not known.
     #[serde(default)]
     pub status_unread: u64,
+    /// Answers over UDP: datagrams with the number of the request that was to be answered.
+    #[serde(default)]
+    pub numbered_answers: u64,
     /// Answers with a status of 100 to 199 that announced another one. They are no answers of their own, and not in `answers`.
     #[serde(default)]
     pub interim_answers: u64,
@@ -103,7 +109,7 @@ pub struct Sessions {
     pub retransmitted_acks: u64,
     /// FINs that were sent again.
     pub retransmitted_fins: u64,
-    /// Segments of the server that came again.
+    /// Segments of the server that came again; of UDP answers to requests that had been answered.
     pub duplicates: u64,
     /// Segments of the server that came before their turn.
     pub out_of_order: u64,
@@ -144,7 +150,7 @@ pub struct Sessions {
     pub tuples_in_use: u64,
     /// CPU time of the thread that sent; frames that arrived on its core are answered in it.
     pub cpu_ns: u64,
-    /// From the first SYN to the SYN-ACK; a SYN that was lost is part of it.
+    /// From the first SYN to the SYN-ACK; a SYN that was lost is part of it. Left out of UDP, which has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_ns: Option<Distribution>,
     /// From the first sending of the request to the end of its answer.
@@ -176,7 +182,7 @@ pub struct NatCounts {
     pub early_dropped: u64,
 }
 
-/// TCP connections that were held open.
+/// Connections that were held open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldSessions {
     /// So many were to be held.
@@ -189,13 +195,17 @@ pub struct HeldSessions {
     pub used_again: u64,
     /// Those of them that had a whole answer.
     pub answered_again: u64,
+    /// They were used again from the other side: those that were answered are those to which a datagram came that the server sent to the
+    /// address and port that it had seen.
+    #[serde(default)]
+    pub from_server: bool,
     /// How long that took.
     pub using_ns: u64,
     /// How long it took to close those that were left.
     pub closing_ns: u64,
 }
 
-/// TCP connections that a server without state answered: it knows segments, and not which of them are of one connection.
+/// TCP connections or UDP sessions that a server without state answered: it knows segments, and not which of them are of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsServed {
     /// Address and port that it listened at.
@@ -227,22 +237,30 @@ pub struct SessionsServed {
     pub request_bytes: u64,
     /// Bytes of answers.
     pub answer_bytes: u64,
+    /// Of UDP: datagrams that were sent to the address and port of an earlier request, because a client asked for that through another session.
+    #[serde(default)]
+    pub relayed: u64,
+}
+
+/// Earlier results are all of that.
+fn http() -> String {
+    "http".to_owned()
 }
 
 figures! {
-    /// TCP connections opened per second.
+    /// TCP connections or UDP sessions opened per second.
     OPENED_RATE = "sessions_opened_per_second", "connections opened a second", PerSecond, Higher;
-    /// TCP connections that failed: reset, timed out, unanswered or abandoned.
+    /// TCP connections or UDP sessions that failed: reset, timed out, unanswered or abandoned.
     FAILED = "sessions_failed", "sessions failed", Count, Lower;
-    /// Segments of TCP connections that were sent again.
+    /// Segments or datagrams of connections that were sent again.
     RETRANSMITTED = "sessions_retransmitted_segments", "segments retransmitted", Count, Lower;
     /// Time until half of the TCP connections stood, at most.
     HANDSHAKE_P50 = "sessions_handshake_p50", "handshake, p50", Ns, Lower;
     /// Time until 99 % of the TCP connections stood, at most.
     HANDSHAKE_P99 = "sessions_handshake_p99", "handshake, p99", Ns, Lower;
-    /// Time from a request to the end of its answer that half of the TCP connections had, at most.
+    /// Time from a request to the end of its answer that half of the connections had, at most.
     ANSWER_P50 = "sessions_answer_p50", "answer, p50", Ns, Lower;
-    /// Time from a request to the end of its answer that 99 % of the TCP connections had, at most.
+    /// Time from a request to the end of its answer that 99 % of the connections had, at most.
     ANSWER_P99 = "sessions_answer_p99", "answer, p99", Ns, Lower;
 }
 

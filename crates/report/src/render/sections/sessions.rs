@@ -11,7 +11,8 @@ impl Sessions {
     /// What happened, in one sentence without its full stop.
     pub(crate) fn sentence(&self) -> String {
         let server = units::printable(&self.server);
-        let opened = units::counted(self.opened, "connection");
+        let what = if self.application == "udp" { "UDP session" } else { "connection" };
+        let opened = units::counted(self.opened, what);
         let mut text = format!(
             "Opened {opened} to {server} at {}; {} finished",
             units::event_rate(self.opened_per_second),
@@ -21,8 +22,8 @@ impl Sessions {
             0 => ", none failed".to_owned(),
             failed => format!(", {} failed ({})", units::count(failed), units::percent(self.failed_ratio())),
         };
-        if let Some(d) = &self.handshake_ns {
-            text += &format!("; handshake p50 {}, p99 {}", units::time(d.p50), units::time(d.p99));
+        if let Some((name, d)) = self.delays().next() {
+            text += &format!("; {name} p50 {}, p99 {}", units::time(d.p50), units::time(d.p99));
         }
         text
     }
@@ -59,6 +60,7 @@ impl Sessions {
             ("status 5xx", self.status_5xx, false),
             ("without a status", self.not_http, false),
             ("status not read", self.status_unread, false),
+            ("with their numbers", self.numbered_answers, false),
             ("interim, of 1xx", self.interim_answers, false),
             ("without a length", self.unframed_answers, false),
             ("ended by the close alone", self.answers_to_the_close, false),
@@ -98,9 +100,13 @@ impl HeldSessions {
         let mut facts = vec![format!("{} of {}", units::count(self.held), units::count(self.asked))];
         if self.used_again > 0 {
             facts.push(format!(
-                "{} of {} answered when used again",
+                "{} of {} {}",
                 units::count(self.answered_again),
-                units::count(self.used_again)
+                units::count(self.used_again),
+                match self.from_server {
+                    true => "reached from the server's side",
+                    false => "answered when used again",
+                }
             ));
         }
         for (what, ns) in
@@ -139,9 +145,11 @@ impl NatCounts {
 impl SessionsServed {
     /// What happened, in one sentence without its full stop.
     pub(crate) fn sentence(&self) -> String {
+        // UDP has no SYNs.
+        let syns =
+            if self.syns > 0 { format!("{} and ", units::counted(self.syns, "SYN")) } else { String::new() };
         format!(
-            "Answered {} and {} at {}",
-            units::counted(self.syns, "SYN"),
+            "Answered {syns}{} at {}",
             units::counted(self.requests, "request"),
             units::printable(&self.listen)
         )
@@ -149,9 +157,10 @@ impl SessionsServed {
 
     fn facts(&self) -> Vec<String> {
         shown([
-            ("SYNs", self.syns, true),
+            ("SYNs", self.syns, self.finished > 0),
             ("requests", self.requests, true),
-            ("FINs after the whole answer", self.finished, true),
+            ("FINs after the whole answer", self.finished, self.syns > 0),
+            ("datagrams sent for other sessions", self.relayed, false),
             ("RSTs received", self.resets, false),
             ("acknowledged what was never said", self.bad_cookies, false),
             ("unexpected", self.unexpected, false),

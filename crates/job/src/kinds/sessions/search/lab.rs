@@ -61,7 +61,8 @@ fn served(args: &Sessions) -> SessionsServer {
         SessionClose::Server => asked,
         _ => asked.saturating_add(MORE_REQUESTS).min(MOST_REQUESTS),
     };
-    SessionsServer { requests: Some(requests), ..SessionsServer::default() }
+    let requests = (!args.is_udp()).then_some(requests);
+    SessionsServer { requests, application: args.application, ..SessionsServer::default() }
 }
 
 fn at(host: &Host) -> Result<Place> {
