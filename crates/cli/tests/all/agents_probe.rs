@@ -30,8 +30,10 @@ impl Hosts {
     }
 
     fn agents(&self) -> [(&'static str, String); 2] {
-        let probe =
-            agent(&self.net.lab.receiver.namespace, "--allow-interface rx0 --allow-address *10.78.0.2:2055");
+        let probe = agent(
+            &self.net.lab.receiver.namespace,
+            "--allow-interface rx0 --allow-address 10.78.0.2:2055 --allow-address tcp://10.78.0.2:2055",
+        );
         [("probe", probe), ("coll", agent(&self.collector, "--allow-listen *10.78.0.2:2055"))]
     }
 
