@@ -544,7 +544,7 @@ mod tests {
             assert_eq!(said.is_ok(), granted, "{kinds:?} {text}: {said:?}");
             assert!(said.err().is_none_or(|said| said.contains("is not granted to this agent")));
         }
-        let bad = Grants { kinds: vec!["mesure".into()], ..Grants::default() }.checked();
+        let bad = Grants { kinds: vec!["measures".into()], ..Grants::default() }.checked();
         assert!(bad.is_err_and(|bad| bad.to_string().contains("there is no such kind of job")));
     }
 
