@@ -23,6 +23,8 @@ from ._trend import Trend, TrendFigure, TrendNotDone, TrendSeries, trend
 from ._verbs import (
     bridge,
     clone,
+    clone_capture,
+    clone_return,
     collect,
     endpoint,
     endpoint_search,
@@ -98,6 +100,8 @@ __all__ = [
     "at_agents",
     "bridge",
     "clone",
+    "clone_capture",
+    "clone_return",
     "collect",
     "compare",
     "craft",

@@ -22,6 +22,8 @@ _ABOUT = {
     "probe": "Counts what arrives by flows, and exports their records.",
     "collect": "Receives records of flows, checks and writes them.",
     "clone": "Says to another server what clients say to one.",
+    "clone-capture": "Captures a server's clients, for a clone on another host.",
+    "clone-return": "Sends answers to a clone's copies back to it, at its target.",
     "live": "Plays the clients of captured TCP connections against a real server.",
     "endpoint": "Streams and transactions over this host's TCP and UDP, against a netdyno server.",
     "endpoint-server": "The far end of endpoint tests.",

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use wire::hex::{decode, encode};
 
@@ -68,7 +68,9 @@ impl Contents {
         let content = format!("c{}", self.next);
         self.next += 1;
         let path = self.folder.join(&content);
-        let file = File::create_new(&path).map_err(|error| room(&error))?;
+        // A key that others may read is refused by who reads it.
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(|error| room(&error))?;
         let digest = Sha256::new();
         let kept = Content {
             name: report::units::printable(&asked.name),

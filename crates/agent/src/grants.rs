@@ -32,11 +32,24 @@ pub struct Grants {
     pub public_targets: Vec<String>,
     /// Prefixes that may become the host's own.
     pub source_prefixes: Vec<String>,
+    /// The kinds that jobs may be of; without any, all but those that have to be named: captures for clones, and their return agents.
+    pub kinds: Vec<String>,
+    /// What takes away what a return agent left ([`job::Session::guardian`]).
+    pub guardian: Option<Vec<String>>,
 }
+
+/// Kinds of jobs that reach into a server's own traffic: nobody grants them by an interface alone.
+const NAMED: [&str; 2] = ["clone-capture", "clone-return"];
 
 /// What is wrong with what is to be granted.
 #[derive(Debug, thiserror::Error)]
 pub enum BadGrant {
+    /// A word that is no kind of job.
+    #[error("--allow-kind {kind}: there is no such kind of job; there are {}", Job::KINDS.join(", "))]
+    Kind {
+        /// The word.
+        kind: String,
+    },
     /// A rate that no job's rate can be compared with.
     #[error(
         "--max-rate {0}: write frames per second (10mpps) or bits per second of frames without FCS (1gbps)"
@@ -101,6 +114,9 @@ impl Grants {
         {
             return Err(BadGrant::Rate(rate.text().to_owned()));
         }
+        if let Some(kind) = self.kinds.iter().find(|kind| !Job::KINDS.contains(&kind.as_str())) {
+            return Err(BadGrant::Kind { kind: kind.clone() });
+        }
         for path in &mut self.folders {
             *path = path.canonicalize().map_err(|error| BadGrant::Folder { path: path.clone(), error })?;
         }
@@ -121,6 +137,7 @@ impl Grants {
             listen: self.listen.clone(),
             public_targets: self.public_targets.clone(),
             source_prefixes: self.source_prefixes.clone(),
+            kinds: self.kinds.clone(),
         }
     }
 
@@ -249,8 +266,23 @@ impl Grants {
         }
     }
 
+    /// May jobs be of this kind?
+    fn kind(&self, kind: &'static str) -> Result<(), Fault> {
+        let granted = match self.kinds.is_empty() {
+            true => !NAMED.contains(&kind),
+            false => self.kinds.iter().any(|granted| granted == kind),
+        };
+        if granted {
+            return Ok(());
+        }
+        let fault =
+            Fault::of_setting(FaultKind::Refused, "kind", format!("{kind} is not granted to this agent"));
+        Err(fault.remedy(format!("start the agent with --allow-kind {kind}")))
+    }
+
     /// What no pattern can tell of a job.
     pub(crate) fn job(&self, job: &Job, in_lab: bool) -> Result<(), Fault> {
+        self.kind(job.kind())?;
         for target in job.asks().public_targets {
             self.listed(
                 "public_target",
@@ -405,6 +437,7 @@ fn rate_of(job: &Job) -> Paced {
         | Job::Bridge(_)
         | Job::Impair(_)
         | Job::Probe(_)
+        | Job::ReturnAgent(_)
         | Job::Collect(_) => Paced::Nothing,
         Job::Sessions(_) | Job::SessionsSearch(_) => {
             Paced::Unknown("rate", "connections have no rate of frames")
@@ -487,6 +520,32 @@ mod tests {
             }
             prop_assert_eq!(fits(&pattern, &text), model(pattern.as_bytes(), text.as_bytes()));
         }
+    }
+
+    #[test]
+    fn kinds_are_granted_by_their_names_and_some_by_nothing_else() {
+        let of = |kinds: &[&str], text: &str| {
+            let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            let grants = Grants { kinds, ..Grants::default() }.checked().expect("kinds");
+            grants.job(&job(text), false).map_err(|fault| fault.to_string())
+        };
+        let capture = "kind: clone-capture, on: a, server: '80', send_to: '10.0.0.1:1', key: k";
+        let back = "kind: clone-return, on: a, server: ':80', engine: 10.0.0.1";
+        for (kinds, text, granted) in [
+            (&[][..], "kind: measure, on: a", true),
+            (&[], capture, false),
+            (&[], back, false),
+            (&["clone-capture"], capture, true),
+            (&["clone-capture"], back, false),
+            (&["clone-capture"], "kind: measure, on: a", false),
+            (&["measure", "clone-return"], back, true),
+        ] {
+            let said = of(kinds, text);
+            assert_eq!(said.is_ok(), granted, "{kinds:?} {text}: {said:?}");
+            assert!(said.err().is_none_or(|said| said.contains("is not granted to this agent")));
+        }
+        let bad = Grants { kinds: vec!["measures".into()], ..Grants::default() }.checked();
+        assert!(bad.is_err_and(|bad| bad.to_string().contains("there is no such kind of job")));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use job::doctor::diagnose;
 use job::place::Place;
 use port::interface::Interface;
 use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Interfaces that are looked at by one request: each takes a while.
 const MOST_NAMED: usize = 256;
@@ -69,11 +70,29 @@ pub(crate) fn look(asked: &AskHost, grants: &Grants) -> Result<Value, Fault> {
     // The kernel's own offset is a whole number of seconds.
     let tai_minus_utc_s = (ahead.ns + 500_000_000).div_euclid(1_000_000_000);
     let mut told = json!({ "clock": clock(tai_minus_utc_s), "interfaces": interfaces, "named": named });
+    if let Some(to) = asked.towards {
+        told["own_address"] = json!(
+            own_address(to)
+                .map_err(|error| { failed(format!("there is no way from here to {to}: {error}")) })?
+        );
+    }
     if asked.diagnosis {
         told["diagnosis"] = of(None)?;
         told["diagnoses"] = diagnoses.into();
     }
     Ok(told)
+}
+
+/// The address that packets to `to` come from, by this host's routes. Nothing is sent.
+fn own_address(to: IpAddr) -> std::io::Result<IpAddr> {
+    let any = match to {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Whichever port: a way has none.
+    socket.connect((to, 9))?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// What the kernel knows of the clock that hosts share.

@@ -487,7 +487,7 @@ impl Agent {
             let interfaces = serde_json::to_value(&started.interfaces).map_err(internal)?;
             log.started(&name, &started.job, &interfaces).map_err(|why| not_written(&why))?;
         }
-        let run = prepared.start(number, name.clone())?;
+        let run = prepared.start(number, name.clone(), &self.grants)?;
         let run = Arc::new(run);
         self.runs.insert(name, Arc::clone(&run));
         // Before whatever it says.

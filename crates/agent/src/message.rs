@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// The protocol's name and version.
 pub const PROTOCOL: &str = "netdyno.agent/1";
@@ -298,6 +299,9 @@ pub struct May {
     pub public_targets: Vec<String>,
     /// Prefixes that may become the host's own.
     pub source_prefixes: Vec<String>,
+    /// Kinds that jobs may be of; none: all but those that have to be named.
+    #[serde(default)]
+    pub kinds: Vec<String>,
 }
 
 /// How much of all there may be.
@@ -329,6 +333,9 @@ pub struct AskHost {
     /// With what `netdyno doctor` finds.
     #[serde(default = "yes")]
     pub diagnosis: bool,
+    /// With the address that packets from here to this one come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub towards: Option<IpAddr>,
 }
 
 fn yes() -> bool {

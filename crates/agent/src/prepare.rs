@@ -94,6 +94,8 @@ pub(crate) fn prepare(
                 | Job::EndpointSearch(_)
                 | Job::SessionsSearch(_)
                 | Job::EndpointServer(_)
+                | Job::Forwarding(_)
+                | Job::ReturnAgent(_)
                 | Job::SessionsServer(_)
                 | Job::Iperf3Server(_)
                 | Job::Netserver(_)
@@ -148,7 +150,7 @@ pub(crate) fn prepare(
 
 impl Prepared {
     /// Starts it.
-    pub fn start(self, number: u64, name: String) -> Result<Run, Fault> {
+    pub fn start(self, number: u64, name: String, grants: &Grants) -> Result<Run, Fault> {
         let board = Arc::new(Board::default());
         if self.closely {
             board.watch_closely();
@@ -162,6 +164,7 @@ impl Prepared {
             start_at: self.start_at,
             among: self.among.clone(),
             elsewhere: None,
+            guardian: grants.guardian.clone(),
         };
         let handle = job::start(self.job.clone(), session)
             .map_err(|error| Fault::new(FaultKind::Limit, format!("no thread for the run: {error}")))?;

@@ -74,6 +74,7 @@ impl Signals {
             start_at: None,
             among: Among::default(),
             elsewhere: None,
+            guardian: Some(crate::commands::clone::guardian()),
         }
     }
 }
@@ -218,6 +219,8 @@ fn endpoint(now: &snapshot::Endpoint, before: snapshot::Endpoint, span_ns: u64) 
         retransmits: now.retransmits,
         clients: now.clients,
         tests: now.tests,
+        all_tests: now.all_tests,
+        round: now.round.zip(now.rounds),
     }
 }
 

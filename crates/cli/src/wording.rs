@@ -68,6 +68,8 @@ impl Verb {
         let words = match (kind, find) {
             ("endpoint-server", _) => vec!["endpoint", "serve"],
             ("sessions-server", _) => vec!["sessions", "serve"],
+            ("clone-capture", _) => vec!["clone", "capture"],
+            ("clone-return", _) => vec!["clone", "return"],
             (_, Some(find)) => vec!["search", find],
             (kind, None) => vec![kind],
         };
@@ -343,7 +345,6 @@ fn options() -> &'static BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spec::setting::Settings as _;
     use std::path::{Path, PathBuf};
 
     /// What is typed on a command line is known here and nowhere else; an agent's client is not its user, who is told how to start
@@ -458,10 +459,7 @@ mod tests {
     fn declarations_name_settings_that_can_be_typed() {
         let mut named = 0;
         let of_kinds = spec::Job::SETTINGS.iter().map(|(kind, members)| (*kind, members()));
-        // Of no job.
-        let others =
-            [("clone capture", spec::Forwarding::MEMBERS), ("clone return", spec::ReturnAgent::MEMBERS)];
-        for (kind, members) in of_kinds.chain(searches()).chain(others) {
+        for (kind, members) in of_kinds.chain(searches()) {
             setting::each(members, &mut |path, setting| {
                 let of_shorthands = setting.shorthands.iter().flat_map(|of| [Some(of.text), of.brief]);
                 let texts = [Some(setting.text), setting.brief].into_iter().chain(of_shorthands).flatten();

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -87,6 +88,17 @@ pub struct Client {
     deaf: bool,
     /// The command was waited for: from then on its number may be somebody else's.
     reaped: bool,
+}
+
+/// Why it is not known on which interface something is to stand.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoInterface {
+    /// There is none, or there are several.
+    #[error("{0}")]
+    Not(String),
+    /// The agent is gone.
+    #[error(transparent)]
+    Lost(#[from] Lost),
 }
 
 /// A line of an agent: an answer, or what nobody asked for.
@@ -272,7 +284,39 @@ impl Client {
     /// # Errors
     /// The agent is gone, silent, or does not grant one of the interfaces.
     pub fn host<R: DeserializeOwned>(&mut self, interfaces: &[String], diagnosis: bool) -> Result<R, Lost> {
-        self.call("host", &AskHost { interfaces: interfaces.to_vec(), diagnosis })
+        self.call("host", &AskHost { interfaces: interfaces.to_vec(), diagnosis, towards: None })
+    }
+
+    /// The address that packets from its host to `to` come from.
+    ///
+    /// # Errors
+    /// The agent is gone or silent, or there is no way.
+    pub(crate) fn address_towards(&mut self, to: IpAddr) -> Result<IpAddr, Lost> {
+        #[derive(Deserialize)]
+        struct Told {
+            own_address: IpAddr,
+        }
+        let asked = AskHost { interfaces: Vec::new(), diagnosis: false, towards: Some(to) };
+        Ok(self.call::<Told>("host", &asked)?.own_address)
+    }
+
+    /// The one interface that its inventory names, or else that it grants.
+    ///
+    /// # Errors
+    /// It has another number of them.
+    pub(crate) fn only_interface(&mut self, reach: &Reach, what: &str) -> Result<String, NoInterface> {
+        let mut found = match &reach.interfaces[..] {
+            [] => self.granted()?,
+            named => named.to_vec(),
+        };
+        match (found.pop(), found.len()) {
+            (Some(only), 0) => Ok(only),
+            (None, _) => Err(NoInterface::Not(format!("it grants no interface, and {what} stands on one"))),
+            (Some(_), more) => Err(NoInterface::Not(format!(
+                "{} interfaces might have {what}: name one in the inventory (`interfaces`)",
+                more + 1
+            ))),
+        }
     }
 
     /// The interfaces that it grants to jobs.

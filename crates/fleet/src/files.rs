@@ -6,8 +6,10 @@ use agent::{ContentBegun, FilePiece, FileRead, OfContent, OfRun, Written};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use spec::reach::{Reach, each_text};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -38,7 +40,12 @@ struct FilesTold {
 impl Client {
     /// Sends a file: the number of its content there.
     pub(crate) fn put(&mut self, path: &Path) -> Result<String, FileLost> {
-        let mut file = File::open(path).map_err(here(path))?;
+        let file = File::open(path).map_err(here(path))?;
+        self.put_as(path, file)
+    }
+
+    /// Sends what is read, as a file of this name.
+    pub(crate) fn put_as(&mut self, path: &Path, mut file: impl Read + Seek) -> Result<String, FileLost> {
         let mut digest = Sha256::new();
         let bytes = io::copy(&mut file, &mut digest).map_err(here(path))?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -57,6 +64,24 @@ impl Client {
         }
         self.call::<Value>("content.end", &OfContent { content: content.clone() })?;
         Ok(content)
+    }
+
+    /// Sends the files that a job reads: the number of each.
+    pub(crate) fn put_all(&mut self, job: &Map<String, Value>) -> Result<BTreeMap<String, String>, FileLost> {
+        let mut job = Value::Object(job.clone());
+        let mut files = Vec::new();
+        each_text(&mut job, &mut |_, reach, text| {
+            let is_file = matches!(reach, Reach::Parsed | Reach::Perhaps) && Path::new(&*text).is_file();
+            if is_file && !files.contains(text) {
+                files.push(text.clone());
+            }
+        });
+        let mut contents = BTreeMap::new();
+        for file in files {
+            let content = self.put(Path::new(&file))?;
+            contents.insert(file, content);
+        }
+        Ok(contents)
     }
 
     /// The files that a run wrote.

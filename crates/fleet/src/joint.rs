@@ -185,6 +185,9 @@ pub fn carry_out(
     if let Some(test) = crate::mesh::of(job) {
         return crate::mesh::carry_out(test, agents, session, asked);
     }
+    if let Some(chain) = crate::chain::of(job, agents, asked.at.as_deref())? {
+        return crate::chain::carry_out(job, &chain, agents, session, asked);
+    }
     if asked.at.is_none() && crate::trials::are_apart(job, agents)? {
         return crate::trials::carry_out(job, agents, session, asked);
     }
@@ -249,7 +252,7 @@ pub(crate) fn one_run(
         seen: Mutex::default(),
     };
     let came = joint.run()?;
-    merge::merge(&job, &plan, came)
+    merge::merge(&job, &plan, &came)
 }
 
 impl Joint<'_> {
@@ -310,39 +313,14 @@ impl Joint<'_> {
                 other => other,
             });
         }
-        let came = self.plan.parts.iter().zip(outcomes).map(|(part, outcome)| Came {
-            name: self.name(part),
-            host: outcome.host,
-            is_here: outcome.is_here,
-            same_host: outcome.same_host,
-            offsets: outcome.offsets,
-            stamps_ahead_ns: outcome.stamps_ahead_ns,
-            report: outcome.result.map_err(|failed| failed.to_string()),
-            unfetched: outcome.unfetched,
-            early: outcome.early,
-        });
-        Ok(came.collect())
+        let came = self.plan.parts.iter().zip(outcomes);
+        Ok(came.map(|(part, outcome)| outcome.came(self.name(part))).collect())
     }
 
-    /// Of several that of who failed, and not of those who were ended for it.
     fn first_error(&self, outcomes: Vec<Outcome>) -> NotDone {
         let told = self.course.lock().start.is_some();
-        let mut failed: Vec<(String, Failed)> = self
-            .plan
-            .parts
-            .iter()
-            .zip(outcomes)
-            .filter_map(|(part, outcome)| Some((self.name(part), outcome.result.err()?)))
-            .collect();
-        failed.sort_by_key(|(_, failed)| matches!(failed, Failed::There(Lost::Stopped)));
-        match failed.into_iter().next() {
-            Some((_, Failed::There(Lost::Stopped))) | None => NotDone::Stopped,
-            Some((_, Failed::Here(said))) => NotDone::File(said),
-            Some((agent, Failed::There(lost))) => {
-                let remedy = lost.remedy();
-                NotDone::Agent { agent, why: lost.to_string(), remedy, told }
-            }
-        }
+        let named = self.plan.parts.iter().map(|part| self.name(part)).zip(outcomes);
+        first_error(named, told)
     }
 
     /// Tells whoever looks on how all of it stands.
@@ -429,7 +407,7 @@ impl Joint<'_> {
         outcome.offsets.push(offset);
         let own = Reached { offset, boot_id: host.boot_id, host: host.name };
         // Files may take long: nobody holds an interface meanwhile.
-        let contents = self.contents(&mut client, part)?;
+        let contents = client.put_all(&part.job)?;
         self.course.change(|state| {
             state.reached.insert(number, own);
         });
@@ -582,24 +560,6 @@ impl Joint<'_> {
         }
     }
 
-    /// Sends the files that the job reads.
-    fn contents(&self, client: &mut Client, part: &Part) -> Result<BTreeMap<String, String>, Failed> {
-        let mut job = Value::Object(part.job.clone());
-        let mut files = Vec::new();
-        each_text(&mut job, &mut |_, reach, text| {
-            let is_file = matches!(reach, Reaches::Parsed | Reaches::Perhaps) && Path::new(&*text).is_file();
-            if is_file && !files.contains(text) {
-                files.push(text.clone());
-            }
-        });
-        let mut contents = BTreeMap::new();
-        for file in files {
-            let content = client.put(Path::new(&file))?;
-            contents.insert(file, content);
-        }
-        Ok(contents)
-    }
-
     /// Fetches the files that it wrote to where the job wants them here. Why one is not here, if one is not.
     fn fetch(&self, client: &mut Client, run: &str, part: &Part) -> Option<String> {
         let mut job = Value::Object(part.job.clone());
@@ -651,24 +611,54 @@ impl Ahead {
     }
 }
 
+/// Of several outcomes that of who failed, and not of those who were ended for it.
+pub(crate) fn first_error(outcomes: impl Iterator<Item = (String, Outcome)>, told: bool) -> NotDone {
+    let mut failed: Vec<(String, Failed)> =
+        outcomes.filter_map(|(name, outcome)| Some((name, outcome.result.err()?))).collect();
+    failed.sort_by_key(|(_, failed)| matches!(failed, Failed::There(Lost::Stopped)));
+    match failed.into_iter().next() {
+        Some((_, Failed::There(Lost::Stopped))) | None => NotDone::Stopped,
+        Some((_, Failed::Here(said))) => NotDone::File(said),
+        Some((agent, Failed::There(lost))) => {
+            let remedy = lost.remedy();
+            NotDone::Agent { agent, why: lost.to_string(), remedy, told }
+        }
+    }
+}
+
 /// What came of a part.
-struct Outcome {
-    host: Option<String>,
+pub(crate) struct Outcome {
+    pub host: Option<String>,
     /// Its clock is this host's, and that of who measures what it sends is its own.
-    is_here: bool,
-    same_host: bool,
-    offsets: Vec<Offset>,
-    stamps_ahead_ns: i64,
-    unfetched: Option<String>,
+    pub is_here: bool,
+    pub same_host: bool,
+    pub offsets: Vec<Offset>,
+    pub stamps_ahead_ns: i64,
+    pub unfetched: Option<String>,
     /// It measured, and ended before the senders had done.
-    early: bool,
+    pub early: bool,
     /// It was told to begin: from then on frames may have left.
-    began: bool,
-    result: Result<Report, Failed>,
+    pub began: bool,
+    pub result: Result<Report, Failed>,
 }
 
 impl Outcome {
-    fn lost(failed: Failed) -> Outcome {
+    /// By its agent's name.
+    pub fn came(self, name: String) -> Came {
+        Came {
+            name,
+            host: self.host,
+            is_here: self.is_here,
+            same_host: self.same_host,
+            offsets: self.offsets,
+            stamps_ahead_ns: self.stamps_ahead_ns,
+            report: self.result.map_err(|failed| failed.to_string()),
+            unfetched: self.unfetched,
+            early: self.early,
+        }
+    }
+
+    pub fn lost(failed: Failed) -> Outcome {
         Outcome {
             host: None,
             is_here: false,
@@ -710,7 +700,7 @@ impl From<FileLost> for Failed {
     }
 }
 
-fn defect() -> Failed {
+pub(crate) fn defect() -> Failed {
     Failed::Here("a thread of an agent panicked: this is a defect of netdyno".to_owned())
 }
 

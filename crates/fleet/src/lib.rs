@@ -13,6 +13,7 @@
 #[cfg(feature = "without-schemas")]
 extern crate no_schema as schemars;
 
+mod chain;
 mod check;
 mod client;
 mod copy;

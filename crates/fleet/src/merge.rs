@@ -40,8 +40,8 @@ pub(crate) struct Came {
 type One<'a> = (&'a Part, &'a Came);
 
 /// Puts the parts of a job together.
-pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, NotDone> {
-    let all: Vec<One<'_>> = plan.parts.iter().zip(&came).collect();
+pub(crate) fn merge(job: &Job, plan: &Plan, came: &[Came]) -> Result<Report, NotDone> {
+    let all: Vec<One<'_>> = plan.parts.iter().zip(came).collect();
     let (sends, measures): (Vec<One<'_>>, Vec<One<'_>>) =
         all.iter().partition(|(part, _)| !part.role.attends());
     let Some(first) = sends.iter().find_map(|(_, came)| came.report.as_ref().ok()) else {
@@ -66,15 +66,26 @@ pub(crate) fn merge(job: &Job, plan: &Plan, came: Vec<Came>) -> Result<Report, N
     } else {
         known = fill(&mut whole, job, plan, (&sends, &measures));
     }
-    environment(&mut whole, &all);
-    whole.result.agents = agents(&all);
-    verdict(&mut whole, &all, known);
+    Ok(concluded(whole, job, &all, known))
+}
+
+/// What is known where the part that all others are for was lost.
+pub(crate) fn remains(job: &Job, plan: &Plan, came: &[Came]) -> Report {
+    let all: Vec<One<'_>> = plan.parts.iter().zip(came).collect();
+    concluded(Report::new(job.kind()), job, &all, Known::default())
+}
+
+/// With what all agents are and say.
+fn concluded(mut whole: Report, job: &Job, all: &[One<'_>], known: Known) -> Report {
+    environment(&mut whole, all);
+    whole.result.agents = agents(all);
+    verdict(&mut whole, all, known);
     let mut job = job.clone();
     if let Some(seed) = whole.resolved.seed {
         job.draw(seed);
     }
     whole.requested = job.to_value().ok();
-    Ok(whole)
+    whole
 }
 
 fn fill(whole: &mut Report, job: &Job, plan: &Plan, (sends, measures): (&[One<'_>], &[One<'_>])) -> Known {
@@ -785,7 +796,7 @@ mod tests {
         };
         let mut meter = of("b", far);
         change(&mut meter);
-        merge(&job, &plan, vec![meter, of("a", near)]).expect("a report")
+        merge(&job, &plan, &[meter, of("a", near)]).expect("a report")
     }
 
     fn codes(report: &Report) -> Vec<Code> {

@@ -13,7 +13,7 @@ mod hosts;
 mod pair;
 mod rounds;
 
-use crate::client::{Client, Patience};
+use crate::client::{Client, NoInterface, Patience};
 use crate::files::FileLost;
 use crate::joint::{Asked, NotDone};
 use crate::lost::Lost;
@@ -22,16 +22,20 @@ use crate::reach::Reach;
 use agent::{AskClock, ClockTold, JobStart, OfRun};
 use hosts::Host;
 use report::{
-    Code, Mesh, MeshFigure, MeshHost, MeshOutcome, MeshPair, MeshSchedule, MeshServed, Report, Said, units,
+    AgentClock, AgentPart, Code, Mesh, MeshFigure, MeshHost, MeshOutcome, MeshPair, MeshSchedule, MeshServed,
+    Report, Said, units,
 };
 use rounds::{Pair, rounds};
 use serde_json::{Map, Value, json};
+use snapshot::{ManualControl, Snapshot, Title};
 use spec::{Endpoint, EndpointTest, Job};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// From one snapshot to the next.
+const SHOWS: Duration = Duration::from_millis(100);
 /// A test lasts so long, unless said.
 const LASTS: Duration = Duration::from_secs(10);
 /// Where an interface's reflector of STAMP listens, unless said.
@@ -78,10 +82,13 @@ pub(crate) fn carry_out(
         rounds: &rounds,
         session,
         answer: asked.answer,
+        boot_id: agent::boot_id(),
         began: Mutex::default(),
         last_begun: AtomicU64::new(0),
         ended: AtomicU64::new(0),
         warnings: Mutex::default(),
+        round: AtomicU64::new(0),
+        over: AtomicU64::new(0),
     };
     let stations: Vec<Mutex<Station<'_>>> = hosts
         .iter()
@@ -104,6 +111,8 @@ struct Run<'a> {
     rounds: &'a [Vec<Pair>],
     session: &'a job::Session,
     answer: Duration,
+    /// Of this host.
+    boot_id: String,
     /// When the first test began.
     began: Mutex<Option<Instant>>,
     /// When the last one surely had begun, since then: its agent had answered.
@@ -112,6 +121,9 @@ struct Run<'a> {
     ended: AtomicU64,
     /// What clients warn of, each with its pair.
     warnings: Mutex<Vec<(Pair, Said)>>,
+    /// The round that goes on, from 1, and tests that are over.
+    round: AtomicU64,
+    over: AtomicU64,
 }
 
 /// A host, with the connection to its agent.
@@ -119,8 +131,11 @@ struct Station<'a> {
     host: &'a Host,
     reach: Option<&'a Reach>,
     client: Option<Client>,
-    /// Name of its machine.
+    /// Name of its machine, and how its clock stands to this host's.
     machine: Option<String>,
+    clock: Option<AgentClock>,
+    /// What its server's run told at its end.
+    report: Option<Report>,
     /// Its server's run.
     server: Option<String>,
     /// Its agent is there, and started no server.
@@ -205,6 +220,8 @@ impl<'a> Station<'a> {
             reach,
             client: None,
             machine: None,
+            clock: None,
+            report: None,
             server: None,
             serves_none: false,
             error: None,
@@ -229,8 +246,15 @@ impl<'a> Station<'a> {
         let Some(reach) = self.reach else { return };
         let patience = Patience { answer: run.answer, stop: Arc::clone(&run.session.stop) };
         match Client::reach(reach, patience) {
-            Ok((client, welcome)) => {
+            Ok((mut client, welcome)) => {
                 self.machine = Some(units::printable(&welcome.host.name));
+                let is_here = !run.boot_id.is_empty() && run.boot_id == welcome.host.boot_id;
+                match client.compared() {
+                    Ok(offset) => self.clock = Some(offset.of_agent(is_here)),
+                    // No figure of a mesh is by it.
+                    Err(Lost::Clock(_)) => {}
+                    Err(lost) => return self.is_lost(format!("its agent cannot be had: {}", said(&lost))),
+                }
                 self.client = Some(client);
             }
             Err(lost) => return self.is_lost(format!("its agent cannot be had: {}", said(&lost))),
@@ -271,27 +295,19 @@ impl<'a> Station<'a> {
             self.contents.insert(token.display().to_string(), content);
         }
         let started = client.start(&start(job, &self.contents))?;
-        client.await_begun(&started.run, &run.session.stop)?;
+        client.await_begun(&started.run, &run.session.stop, &mut |_| {})?;
         Ok(started.run)
     }
 
     /// A reflector of STAMP stands on an interface: the one of the inventory, or the one that the agent grants.
     fn reflector(&mut self) -> Result<Value, NoServer> {
-        let Some(client) = &mut self.client else { return Err(Lost::Stopped.into()) };
-        let named = self.reach.map(|reach| reach.interfaces.clone()).unwrap_or_default();
-        let found = match &named[..] {
-            [] => client.granted()?,
-            _ => named,
+        let (Some(client), Some(reach)) = (&mut self.client, self.reach) else {
+            return Err(Lost::Stopped.into());
         };
-        let [interface] = &found[..] else {
-            let why = match found.len() {
-                0 => "it grants no interface, and a reflector of STAMP stands on one".to_owned(),
-                n => format!(
-                    "{n} interfaces might have its reflector of STAMP: name one in the inventory (`interfaces`)"
-                ),
-            };
-            return Err(NoServer::Refused(why));
-        };
+        let interface = client.only_interface(reach, "its reflector of STAMP").map_err(|no| match no {
+            NoInterface::Not(why) => NoServer::Refused(why),
+            NoInterface::Lost(lost) => lost.into(),
+        })?;
         let port = match self.host.address.parse::<std::net::IpAddr>() {
             Ok(_) => None,
             Err(_) => self.host.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()),
@@ -346,6 +362,23 @@ impl<'a> Station<'a> {
         self.gone()
     }
 
+    /// As agents of any job have one: what its server's run told, or why that is not known.
+    fn row(&self) -> AgentPart {
+        let report = self.report.clone().map(|mut report| {
+            report.result.agents.clear();
+            report.requested = None;
+            Box::new(report)
+        });
+        AgentPart {
+            name: self.reach.map(|reach| reach.name.to_string()).unwrap_or_default(),
+            host: self.machine.clone(),
+            clock: self.clock,
+            error: self.error.clone(),
+            report,
+            ..AgentPart::default()
+        }
+    }
+
     fn gone(&self) -> String {
         self.error.clone().unwrap_or_else(|| "it has no agent".to_owned())
     }
@@ -369,7 +402,10 @@ impl<'a> Station<'a> {
         let over = AtomicBool::new(true);
         if let (Some(client), Some(server)) = (&mut self.client, self.server.take()) {
             match client.wait(&server, &over, &mut |_| {}).map(crate::joint::read_report) {
-                Ok(Ok(report)) => self.served = pair::served(&report),
+                Ok(Ok(report)) => {
+                    self.served = pair::served(&report);
+                    self.report = Some(report);
+                }
                 Ok(Err(failed)) => self.error = Some(failed.to_string()),
                 Err(lost) => {
                     self.error = Some(format!("its server came to no end in order: {}", said(&lost)))
@@ -404,7 +440,16 @@ impl Run<'_> {
     /// All pairs, row by row.
     fn carried_out(&self, stations: &[Mutex<Station<'_>>]) -> Result<Vec<MeshPair>, NotDone> {
         side_by_side(stations, |station| lock(station).open(self))?;
-        let tested = self.tested(stations);
+        let over = AtomicBool::new(false);
+        let tested = std::thread::scope(|scope| {
+            // It is for who looks on alone.
+            let shows = std::thread::Builder::new().name("mesh".to_owned());
+            let shown = shows.spawn_scoped(scope, || self.show(&over));
+            let tested = self.tested(stations);
+            over.store(true, Relaxed);
+            drop(shown);
+            tested
+        });
         // Whatever came of it, no server stays.
         side_by_side(stations, |station| lock(station).close())?;
         let mut pairs = tested?;
@@ -414,6 +459,40 @@ impl Run<'_> {
         let place = |name: &str| self.hosts.iter().position(|host| host.name == name);
         pairs.sort_by_key(|pair| (place(&pair.from), place(&pair.to)));
         Ok(pairs)
+    }
+
+    /// Shows how far it is.
+    fn show(&self, over: &AtomicBool) {
+        let title = Arc::new(Title {
+            command: "endpoint".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            manual: ManualControl {
+                no_pause: Some("several agents carry it out".to_owned()),
+                no_rate: Some("several agents carry it out".to_owned()),
+            },
+            ..Title::default()
+        });
+        let begun = Instant::now();
+        let all = self.rounds.iter().map(Vec::len).sum::<usize>() as u64;
+        while !over.load(Relaxed) {
+            let round = self.round.load(Relaxed);
+            let endpoint = snapshot::Endpoint {
+                tests: Some(self.over.load(Relaxed)),
+                all_tests: Some(all),
+                round: Some(round).filter(|round| *round > 0 && !self.test.all_at_once),
+                rounds: Some(self.rounds.len() as u64),
+                ..snapshot::Endpoint::default()
+            };
+            let at_ns = nanoseconds(begun.elapsed());
+            let now = Snapshot {
+                title: Arc::clone(&title),
+                at_ns,
+                endpoint: Some(endpoint),
+                ..Snapshot::default()
+            };
+            self.session.board.publish(now);
+            std::thread::sleep(SHOWS);
+        }
     }
 
     fn tested(&self, stations: &[Mutex<Station<'_>>]) -> Result<Vec<MeshPair>, NotDone> {
@@ -427,12 +506,17 @@ impl Run<'_> {
                 pairs.extend(of.iter().map(|pair| self.pair(*pair, round)));
                 continue;
             }
+            self.round.store(round, Relaxed);
             if self.test.all_at_once {
                 pairs.extend(self.all_at_once(stations, of)?);
                 continue;
             }
             self.session.say(Code::Trial, self.told(round, of));
-            let one = |pair: &Pair| self.one(stations, *pair, round);
+            let one = |pair: &Pair| {
+                let row = self.one(stations, *pair, round);
+                self.over.fetch_add(1, Relaxed);
+                row
+            };
             pairs.extend(side_by_side(of, one)?);
         }
         Ok(pairs)
@@ -571,6 +655,7 @@ impl Run<'_> {
             let finished = begun.into_iter().map(|(pair, begun)| {
                 let row = MeshPair { began_ns: begun.at, ..self.pair(pair, 1) };
                 let came = begun.test.and_then(|test| station.finish(self, &test));
+                self.over.fetch_add(1, Relaxed);
                 (pair, self.filled(pair, row, came))
             });
             finished.collect()
@@ -583,6 +668,7 @@ impl Run<'_> {
 
     fn report(&self, pairs: Vec<MeshPair>, stations: Vec<Station<'_>>) -> Report {
         let mut report = Report::new("endpoint");
+        report.result.agents = stations.iter().filter(|of| of.reach.is_some()).map(Station::row).collect();
         report.environment = job::environment::collect();
         report.resolved.duration_ns = self.lasts().map(nanoseconds);
         let serve_none: Vec<String> =

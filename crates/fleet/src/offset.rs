@@ -68,6 +68,13 @@ impl Exchange {
 }
 
 impl Offset {
+    /// As a result has it, of an agent's host; `is_here`: it is this one, whose clock is known without any error.
+    pub(crate) fn of_agent(&self, is_here: bool) -> report::AgentClock {
+        let same_host = is_here && self.may_be(0);
+        let (offset_ns, error_ns) = if same_host { (0, 0) } else { (self.offset_ns, self.error_ns) };
+        report::AgentClock { offset_ns, error_ns, round_trip_ns: self.round_trip_ns, same_host }
+    }
+
     /// May the clock be so far ahead, by what was measured?
     pub(crate) fn may_be(&self, ahead_ns: i64) -> bool {
         self.offset_ns.abs_diff(ahead_ns) <= self.error_ns

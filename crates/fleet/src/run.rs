@@ -166,10 +166,15 @@ impl Client {
     ///
     /// # Errors
     /// As of [`Client::await_ready`].
-    pub(crate) fn await_begun(&mut self, run: &str, stop: &AtomicBool) -> Result<(), Lost> {
+    pub(crate) fn await_begun(
+        &mut self,
+        run: &str,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(Told),
+    ) -> Result<(), Lost> {
         let begun =
             |said: &Sign<'_>| matches!(said, Sign::Told(Told::Note(note)) if note.code == Code::Begun);
-        self.await_sign(run, stop, &mut |_| {}, &begun)
+        self.await_sign(run, stop, tell, &begun)
     }
 
     /// Waits until the run says what `is_it`.

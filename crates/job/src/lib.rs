@@ -57,7 +57,6 @@ pub use engine::Hold;
 pub use handle::{
     Failed, Handle, Outcome, carry_out, go_on, go_on_between, go_on_sessions, spawn, start, start_with,
 };
-pub use kinds::clone::agent::{Forwarded, ForwardedSessions, forward as forward_to_clone};
 pub use kinds::clone::doctor::{Diagnosis as CloneDiagnosis, Step as CloneStep, diagnose as diagnose_clone};
 pub use kinds::clone::key::make as make_clone_key;
 pub use kinds::send::flows_among;

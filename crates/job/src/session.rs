@@ -35,6 +35,9 @@ pub struct Session {
     pub among: Among,
     /// Where its ports are, and who carries out its runs there, if they are at agents of other hosts: of jobs that are many runs.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// A command, word by word, that reads standard input to its end and then takes away what a clone's return agent left; `None`: who
+    /// runs jobs is not the program that has one, and no return agent is begun.
+    pub guardian: Option<Vec<String>>,
 }
 
 /// Carries out runs where ports are at agents of other hosts.

@@ -273,9 +273,18 @@ pub struct Endpoint {
     /// Of a server: clients now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<u64>,
-    /// Of a server: tests that are over.
+    /// Of a server and of a mesh: tests that are over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<u64>,
+    /// Of a mesh: all of its tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_tests: Option<u64>,
+    /// Of a mesh: the round that goes on, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// Of a mesh: all of its rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
 }
 
 /// How far a search has come.

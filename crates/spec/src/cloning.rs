@@ -15,6 +15,8 @@ use traffic::schedule::Speed;
 
 /// What a bound of traffic is in.
 const BITS: &str = "give bits a second: 100mbps";
+/// How a server is written.
+const SERVER: &str = "give the server's port, or its address and port: 80, 10.0.0.1:80, [2001:db8::1]:80";
 
 words! {
     /// When a client's bytes are said to the target.
@@ -242,17 +244,32 @@ impl Quantity for CloneSource {
     }
 }
 
-/// Only captured, and forwarded to a clone on another host (`netdyno clone capture`). This is no job: a clone that listens is.
+/// Only captured, and forwarded to a clone on another host, which copies (`netdyno clone capture`).
 #[settings]
 pub struct Forwarding {
-    /// The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.
-    #[setting(value = "IFACE:[ADDR:]PORT")]
-    pub from: Written<CloneSource>,
+    /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
+    #[setting(
+        unnamed,
+        value = "IFACE",
+        reads = "Written<CloneSource>",
+        shorthand(
+            option = "from",
+            value = "IFACE:[ADDR:]PORT",
+            means = "{}",
+            rest = "server",
+            text = "The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.",
+            excludes("server")
+        )
+    )]
+    pub on: String,
+    /// The server whose clients are captured: 80, 10.0.0.1:80, [2001:db8::1]:80. Without an address, any with that port.
+    #[setting(value = "[ADDR:]PORT")]
+    pub server: String,
     /// The host of `netdyno clone --listen`.
-    #[setting(value = "HOST:PORT")]
+    #[setting(value = "HOST:PORT", consent)]
     pub send_to: String,
     /// The key that it has as well: `netdyno clone key` makes one.
-    #[setting(value = "FILE")]
+    #[setting(value = "FILE", consent)]
     pub key: PathBuf,
     /// Forward a share of the sessions, each whole: 10%.
     #[setting(value = "SHARE")]
@@ -278,15 +295,38 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Does it make sense?
-    ///
-    /// # Errors
-    /// What does not, and the mend.
-    pub fn check(&self) -> Result<(), Contradiction> {
+    /// The server's address, if there is one, and its port.
+    pub fn server(&self) -> Option<(Option<IpAddr>, u16)> {
+        server(&self.server)
+    }
+}
+
+impl Kind for Forwarding {
+    fn settings() -> &'static [Member] {
+        Forwarding::MEMBERS
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        // It takes nothing from anybody.
+        &[]
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { addresses: vec![self.send_to.clone()], read: vec![self.key.clone()], ..Consent::default() }
+    }
+
+    fn draw(&mut self, seed: u64) {
+        if self.sample.is_some() {
+            self.seed.get_or_insert(seed);
+        }
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
         let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
         hold(
             "",
             &[
+                ("server", self.server().is_none(), SERVER),
                 ("max_rate", bits, BITS),
                 (
                     "seed",
@@ -327,17 +367,17 @@ impl Quantity for Served {
     }
 }
 
-/// What a return agent at a clone's target does (`netdyno clone return`). This is no job either: it runs where the target is.
-#[settings(perhaps)]
+/// At a clone's target: copies come out of a tunnel, and the target's answers to them go back into it (`netdyno clone return`).
+#[settings]
 pub struct ReturnAgent {
     /// The interface where the tunnel's packets come in and leave: that of the route to the engine.
     #[setting(value = "IFACE")]
-    pub on: Option<String>,
+    pub on: String,
     /// The server that copies are for: :80, 10.0.0.2:80, [2001:db8::2]:80. Without an address, any of this host.
     #[setting(value = "[ADDR]:PORT")]
-    pub server: Option<Written<Served>>,
+    pub server: Written<Served>,
     /// The host of `netdyno clone`, by the address that its packets come from. Nobody else's are taken in.
-    #[setting(value = "ADDRESS")]
+    #[setting(value = "ADDRESS", needed)]
     pub engine: Option<IpAddr>,
     /// The tunnel's network identifier, as given to `netdyno clone`.
     #[setting(value = "NUMBER", default = "28260", least = 1, most = 16777215, expert)]
@@ -348,13 +388,37 @@ pub struct ReturnAgent {
     /// Learn at most this many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
     #[setting(value = "FLOWS", default = "131072", least = 1, most = 16777216, expert)]
     pub max_flows: Option<u32>,
-    /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the
-    /// process that cleans up behind it.
-    #[setting(excludes("on", "server", "engine"))]
-    pub clean: bool,
-    /// With `.clean`: take filters away although sockets of copies may be left, whose answers then reach clients.
-    #[setting(needs("clean"))]
-    pub force: bool,
+}
+
+impl Kind for ReturnAgent {
+    fn settings() -> &'static [Member] {
+        ReturnAgent::MEMBERS
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        // What it takes are a clone's copies alone.
+        &[]
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        hold(
+            "",
+            &[
+                ("engine", self.engine.is_none(), "give the address that the clone's packets come from"),
+                (
+                    "vni",
+                    self.vni.is_some_and(|vni| vni == 0 || vni >= 1 << 24),
+                    "give a number from 1 to 16777215",
+                ),
+                ("tunnel_port", self.tunnel_port == Some(0), "give a UDP port"),
+                (
+                    "max_flows",
+                    self.max_flows.is_some_and(|flows| flows == 0 || flows > 1 << 24),
+                    "give a number from 1 to 16777216",
+                ),
+            ],
+        )
+    }
 }
 
 /// Of a prefix that becomes this host's own.
@@ -434,11 +498,7 @@ impl Cloning {
                     !listens && self.key.is_some(),
                     "only captures on other hosts show a key; leave it out, or give `.listen`",
                 ),
-                (
-                    "server",
-                    self.server().is_none(),
-                    "give the server's port, or its address and port: 80, 10.0.0.1:80, [2001:db8::1]:80",
-                ),
+                ("server", self.server().is_none(), SERVER),
             ],
         )
     }

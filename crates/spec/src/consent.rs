@@ -265,7 +265,7 @@ mod tests {
 
     const WORDS: &str = "size table user dst_mac endpoints map_dst_ip map_ip map_port map_src_ip replace_mac src_mac ttl congestion \
         dscp from corrupt duplicate flap freeze loss reorder reorder_by goals exclude include template ignore server test_address \
-        goal topic sha256 version remote_congestion data_from clients path";
+        goal topic sha256 version engine remote_congestion data_from clients path";
 
     fn reach(setting: &str) -> Option<Reach> {
         let listed = REACHES.iter().find(|(name, _)| *name == setting).map(|(_, reach)| *reach);
@@ -329,6 +329,14 @@ mod tests {
             ("to", clone),
             ("to", "kind: live, capture: a.pcap, to: '10.0.0.1:80', on: a"),
             ("noise_target", &format!("{clone}, noise_target: '10.0.0.2:80'")),
+            (
+                "send_to",
+                "kind: clone-capture, on: o0, server: '80', send_to: '10.0.0.1:1', key: /root/.ssh/id_rsa",
+            ),
+            (
+                "key",
+                "kind: clone-capture, on: o0, server: '80', send_to: '10.0.0.1:1', key: /root/.ssh/id_rsa",
+            ),
         ];
         for (setting, job) in cases {
             let text = format!("{{schema: netdyno.job/1, {job}}}");

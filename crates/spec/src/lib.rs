@@ -97,6 +97,10 @@ kinds! { ($)
     "collect" Collect,
     /// What clients say to a server is said to another one.
     "clone" Cloning,
+    /// A server's clients are captured, and forwarded to a clone on another host.
+    "clone-capture" Forwarding,
+    /// At a clone's target, answers to copies go back to the clone.
+    "clone-return" ReturnAgent,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
     /// Streams and transactions over this host's TCP and UDP.

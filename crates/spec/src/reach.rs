@@ -43,6 +43,7 @@ pub(crate) const REACHES: &[(&str, Reach)] = &[
     ("host", Reach::Address),
     ("to", Reach::Address),
     ("noise_target", Reach::Address),
+    ("send_to", Reach::Address),
     ("write", Reach::Written),
     ("file", Reach::Written),
     ("command", Reach::Command),

@@ -53,6 +53,10 @@ pub struct Allowed {
     /// Jobs may wait for peers at these addresses, as they write them; any: at those of a server that names none.
     #[arg(long, value_name = "PATTERN")]
     pub allow_listen: Vec<String>,
+    /// Jobs may be of this kind alone: send, measure. Without it of all kinds but clone-capture and clone-return, which reach into a server's own
+    /// traffic and have to be named.
+    #[arg(long, value_name = "KIND")]
+    pub allow_kind: Vec<String>,
     /// Jobs may run this command, word for word.
     #[arg(long, value_name = "CMD", help_heading = "Expert")]
     pub allow_command: Vec<String>,
@@ -106,6 +110,7 @@ impl Allowed {
             allow_read,
             allow_public_target,
             allow_source_prefix,
+            allow_kind,
             log,
             clock_ahead,
             max_contents,
@@ -120,6 +125,7 @@ impl Allowed {
         add("allow-read", &mut each(allow_read));
         add("allow-public-target", &mut each(allow_public_target));
         add("allow-source-prefix", &mut each(allow_source_prefix));
+        add("allow-kind", &mut each(allow_kind));
         add("log", &mut log.iter().map(|file| file.as_os_str().to_os_string()));
         let ahead = Some(*clock_ahead).filter(|ahead| *ahead != 0);
         add("clock-ahead", &mut ahead.iter().map(|ahead| ahead.to_string().into()));
@@ -147,11 +153,11 @@ mod tests {
     fn the_agent_of_a_session_allows_what_the_one_does_that_dials_out() {
         let line = "agent --nats tls://a,tls://b --id x --allow-interface veth* --allow-interface a@b --max-rate 10mpps --folder /a \
                     --yes-disrupt eth0 --allow-address 198.18.* --allow-listen any --allow-command reboot --allow-read /key \
-                    --allow-public-target h:1 --allow-source-prefix 198.18.0.0/15 --max-contents 7M";
+                    --allow-public-target h:1 --allow-source-prefix 198.18.0.0/15 --allow-kind send --max-contents 7M";
         let one = Line::parse_from(line.split_whitespace()).agent;
         assert_eq!(one.nats, ["tls://a", "tls://b"]);
         let words = one.allowed.words();
-        assert_eq!(words.len(), 12);
+        assert_eq!(words.len(), 13);
         let all = ["agent", "--stdio"].map(OsString::from).into_iter().chain(words);
         let other = Line::parse_from(all).agent;
         assert!(other.stdio);

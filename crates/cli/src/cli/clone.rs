@@ -27,25 +27,36 @@ pub enum Verb {
 
 /// The arguments of `netdyno clone capture`.
 #[derive(Debug, Args)]
+#[command(mut_arg("from", |from| from.required(true)))]
+#[command(mut_arg("server", |server| server.required(false).hide(true)))]
 pub struct Capture {
     #[command(flatten)]
-    pub asked: Asked<spec::Forwarding>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
+    pub declared: Declared<spec::Forwarding>,
 }
 
 /// The arguments of `netdyno clone return`.
 #[derive(Debug, Args)]
-#[command(mut_arg("on", |on| on.required_unless_present("clean")))]
-#[command(mut_arg("server", |server| server.required_unless_present("clean")))]
-#[command(mut_arg("engine", |engine| engine.required_unless_present("clean")))]
+#[command(mut_arg("on", |on| alone(on)))]
+#[command(mut_arg("server", |server| alone(server)))]
+#[command(mut_arg("engine", |engine| alone(engine)))]
 pub struct Return {
     #[command(flatten)]
-    pub asked: Asked<spec::ReturnAgent>,
+    pub declared: Declared<spec::ReturnAgent>,
+    /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the
+    /// process that cleans up behind it.
+    #[arg(long)]
+    pub clean: bool,
+    /// With --clean: take filters away although sockets of copies may be left, whose answers then reach clients.
+    #[arg(long, requires = "clean")]
+    pub force: bool,
     /// Begin when standard input ends.
     #[arg(long, hide = true, requires = "clean")]
     pub when_alone: bool,
+}
+
+/// Needed, unless what an agent left is taken away.
+fn alone(arg: clap::Arg) -> clap::Arg {
+    arg.required(false).required_unless_present("clean").conflicts_with("clean")
 }
 
 /// The arguments of `netdyno clone doctor`: those of `netdyno clone` that say who talks to whom, which mean the same and do something
@@ -117,7 +128,6 @@ mod tests {
         let said = |name| named(spec::ReturnAgent::MEMBERS, name).and_then(|setting| setting.default);
         let (vni, port) = (steer::VNI.to_string(), steer::PORT.to_string());
         assert_eq!((said("vni"), said("tunnel_port")), (Some(&*vni), Some(&*port)));
-        assert_eq!(said("max_flows"), Some(&*crate::commands::clone::MOST_FLOWS.to_string()));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub fn options(allowed: Allowed) -> Result<Options> {
         listen: allowed.allow_listen,
         public_targets: allowed.allow_public_target,
         source_prefixes: allowed.allow_source_prefix,
+        kinds: allowed.allow_kind,
+        guardian: Some(super::clone::guardian()),
     };
     let log = allowed.log.as_deref().map(|file| {
         let open = Log::open(file);

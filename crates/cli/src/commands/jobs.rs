@@ -175,7 +175,6 @@ fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
 /// What says by itself how it goes needs no line.
 fn line(job: &Job) -> Line {
     match job {
-        Job::Endpoint(test) if test.mesh => Line::Not,
         Job::Live(_) | Job::Trial(_) | Job::Search(_) | Job::EndpointSearch(_) | Job::SessionsSearch(_) => {
             Line::Not
         }

@@ -84,7 +84,10 @@ impl Line {
             self.words.extend([format!("--{}", from.option), format!("{means}:{}", text(&job["server"]))]);
             return Ok(());
         }
-        if job["kind"] == "clone" && path == "server" && job.get("on").is_some() {
+        if matches!(job["kind"].as_str(), Some("clone" | "clone-capture"))
+            && path == "server"
+            && job.get("on").is_some()
+        {
             return Ok(());
         }
         let words = match value {

@@ -9,6 +9,7 @@ mod agents;
 mod agents_endpoint;
 mod agents_jobs;
 mod agents_mesh;
+mod agents_probe;
 mod agents_send;
 mod agents_trials;
 mod bridge;

@@ -6,8 +6,6 @@ use report::{
 
 /// Reasons that the verdict names one by one; the pairs have all.
 const REASONS: usize = 6;
-/// How a client's warning begins whose server had other tests meanwhile.
-const COMPANY: &str = "other clients' tests ran at the server";
 /// Pairs that are named with each.
 const NAMED: usize = 4;
 
@@ -152,7 +150,7 @@ pub(super) fn warn(report: &mut Report, mesh: &Mesh, warnings: &[(String, Said)]
         };
         let text = format!("{}: {}{others}", named(pairs.iter().copied()), crate::lost::shown(said.cause()));
         // Tests all at once have company at their servers, as asked; a server that others used, too, is found by its count.
-        let is_as_asked = mesh.schedule == MeshSchedule::AllAtOnce && said.cause().starts_with(COMPANY);
+        let is_as_asked = mesh.schedule == MeshSchedule::AllAtOnce && said.code == Code::ServerShared;
         let (asked, remedy) = match is_as_asked {
             true => (" (as it is with all tests at once)", None),
             false => ("", said.remedy().map(crate::lost::shown)),
@@ -423,7 +421,7 @@ mod tests {
         );
         let mut report = Report::new("endpoint");
         let at_once = Mesh { schedule: MeshSchedule::AllAtOnce, ..Mesh::default() };
-        let company = Code::EndsShared.says((format!("{COMPANY} meanwhile"), "wait"));
+        let company = Code::ServerShared.says(("other clients' tests ran at the server meanwhile", "wait"));
         warn(&mut report, &at_once, &[("b to a".to_owned(), company), ("b to a".to_owned(), shared())]);
         let said: Vec<String> = report.warnings.iter().map(|said| said.to_string()).collect();
         assert_eq!(

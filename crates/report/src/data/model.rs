@@ -36,6 +36,7 @@ pub use crate::data::sections::endpoint_search::{
 };
 pub use crate::data::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::data::sections::flows::Flows;
+pub use crate::data::sections::forwarding::{Forwarded, ForwardedSessions, Returned};
 pub use crate::data::sections::intervals::Interval;
 pub use crate::data::sections::latency::{DelayVariation, HardwareStamps, LatencyClock};
 pub use crate::data::sections::links::{LinkChange, LinkEvent};
@@ -198,6 +199,12 @@ pub struct Achieved {
     /// What became of sessions that were copied (`netdyno clone`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloned: Option<Cloned>,
+    /// What became of sessions that were captured for a clone on another host (`netdyno clone capture`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<Forwarded>,
+    /// What the return agent at a clone's target did (`netdyno clone return`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned: Option<Returned>,
     /// What came of a test between two endpoints (`netdyno endpoint`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,

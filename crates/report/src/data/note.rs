@@ -326,6 +326,8 @@ pub enum Code {
     CopiedAfterAll,
     /// Both ends are on one host, or others used an end meanwhile.
     EndsShared,
+    /// Other clients' tests ran at a server meanwhile.
+    ServerShared,
     /// The other end, or a connection, failed.
     EndpointFailed,
     /// Where datagrams were lost, or were not.

@@ -50,8 +50,12 @@ pub struct EndpointPace {
     pub retransmits: Option<u64>,
     /// Of a server: clients now.
     pub clients: Option<u64>,
-    /// Of a server: tests that are over.
+    /// Of a server and of a mesh: tests that are over.
     pub tests: Option<u64>,
+    /// Of a mesh: all of its tests.
+    pub all_tests: Option<u64>,
+    /// Of a mesh: the round that goes on, of how many.
+    pub round: Option<(u64, u64)>,
 }
 
 impl EndpointPace {
@@ -76,9 +80,18 @@ impl EndpointPace {
             time(5, "rtt", self.rtt_ns),
             again,
             self.clients.map(|count| (10, units::counted(count, "client"))),
-            self.tests.map(|count| (9, format!("{} over", units::counted(count, "test")))),
+            self.round.map(|(round, of)| (9, format!("round {round} of {of}"))),
+            self.tests.map(|count| (9, tests(count, self.all_tests))),
         ];
         all.into_iter().flatten().collect()
+    }
+}
+
+/// Tests that are over, of all where these are known.
+fn tests(over: u64, all: Option<u64>) -> String {
+    match all {
+        Some(all) => format!("{} of {}", units::count(over), units::counted(all, "test")),
+        None => format!("{} over", units::counted(over, "test")),
     }
 }
 

@@ -170,6 +170,8 @@ pub fn lossy_replay() -> Report {
         metering: None,
         collection: None,
         cloned: None,
+        forwarded: None,
+        returned: None,
         endpoint: None,
         stamp: None,
         mesh: None,

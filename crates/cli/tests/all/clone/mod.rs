@@ -1,6 +1,7 @@
 //! `netdyno clone`: clients, the server that they talk to, and the target, each in a network namespace of its own; an oracle says what
 //! each server saw.
 
+mod apart;
 mod bounds;
 pub mod ends;
 mod faults;

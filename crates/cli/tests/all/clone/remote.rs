@@ -57,7 +57,7 @@ fn stopped(agent: Running) -> (Ran, Value) {
     std::thread::sleep(Duration::from_millis(300));
     agent.signal("INT");
     let ran = agent.wait();
-    let forwarded = ran.json();
+    let forwarded = ran.json()["result"]["forwarded"].clone();
     (ran, forwarded)
 }
 

@@ -33,10 +33,10 @@ pub fn agent(three: &Three, engine: &str, words: &str) -> Running {
 }
 
 /// What would be a copy's on its way to a client: on the clients' link, and on each link of the target.
-struct Leaks(Vec<(Running, String)>);
+pub struct Leaks(Vec<(Running, String)>);
 
 impl Leaks {
-    fn watch(three: &Three, dir: &Folder) -> Leaks {
+    pub fn watch(three: &Three, dir: &Folder) -> Leaks {
         let at = |namespace: &Namespace, interface: &str, filter: &str| {
             let file = path(dir, &format!("{interface}.pcap"));
             let line = format!("tcpdump -Z root -n -U --immediate-mode -i {interface} -w {file} {filter}");
@@ -51,7 +51,7 @@ impl Leaks {
     }
 
     #[track_caller]
-    fn none(self) {
+    pub fn none(self) {
         // What is said last is on its way.
         std::thread::sleep(Duration::from_millis(300));
         for (tcpdump, file) in self.0 {
@@ -65,7 +65,7 @@ impl Leaks {
 
 /// Nothing of an agent is left at the target.
 #[track_caller]
-fn assert_clean(three: &Three) {
+pub fn assert_clean(three: &Three) {
     for line in ["tc filter show dev t0 ingress", "tc filter show dev t0 egress", "tc qdisc show dev t0"] {
         let said = start(inside(&three.target, line)).wait().ok().stdout;
         assert!(!said.contains("bpf") && !said.contains("clsact"), "{line}: {said}");
@@ -73,7 +73,7 @@ fn assert_clean(three: &Three) {
 }
 
 /// No socket of a copy is left at the target, in whichever state it would say something.
-fn assert_no_sockets(three: &Three) {
+pub fn assert_no_sockets(three: &Three) {
     eventually("no socket is left at the target", || {
         let states = "state connected exclude time-wait exclude fin-wait-2";
         let said = start(inside(&three.target, &format!("ss -Htn {states}"))).wait().ok().stdout;
@@ -92,7 +92,7 @@ fn filters(three: &Three) -> usize {
         .sum()
 }
 
-fn clients_of(seen: &Seen) -> Vec<String> {
+pub fn clients_of(seen: &Seen) -> Vec<String> {
     let mut all: Vec<String> = seen
         .connections
         .iter()
@@ -253,8 +253,9 @@ fn when_agent_and_guardian_are_killed_the_filters_stay_closed_until_they_are_cle
     let (three, dir) = (leaky(), folder());
     let leaks = Leaks::watch(&three, &dir);
     let agent = agent(&three, "10.77.2.1", "");
-    let children =
-        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", agent.pid())).expect("children");
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", agent.pid())).expect("threads").flatten();
+    let children: String =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect();
     let guardian = children.trim().to_owned();
     assert!(!guardian.is_empty() && !guardian.contains(' '), "{children}");
     let (report, took, _servers) = broken(&three, "", |_| {

@@ -12,7 +12,9 @@ use super::ceiling::{Ceiling, Order, cpu_time};
 use super::copies::now_real;
 use super::link::{Happened, Link};
 use super::worker::Ending;
-use super::{ANSWERS, BATCH, Place, key, safety, target};
+use super::{ANSWERS, BATCH, Place, Run, key, passive, safety, target};
+use crate::kinds::shared::draw_seed;
+use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use clone::fragments::Fragments;
 use clone::packet::{NoSegment, read};
@@ -20,14 +22,12 @@ use clone::remote::forward::{Forwarder, Rules};
 use clone::sample::Copies;
 use port::filter::TcpServer;
 use port::rx::{Direction, Kind, Rx as _, Slots, Take};
-use report::units;
+use report::{Code, Forwarded, ForwardedSessions, Report, units};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::rand::{GetRandomFlags, getrandom};
-use serde::Serialize;
+use snapshot::{Count, Snapshot, Title};
 use spec::Forwarding;
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::rate::Rate;
 use wire::LinkType;
@@ -48,124 +48,9 @@ const DRAINS: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_micros(40);
 const FEW: usize = 64;
 
-/// What became of everything.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Forwarded {
-    /// Where it was captured, and where it went.
-    pub on: String,
-    /// The clone.
-    pub send_to: String,
-    /// Which sessions were chosen, where not all were.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// Frames that were captured,
-    pub frames: u64,
-    /// segments among them from clients,
-    pub from_clients: u64,
-    /// and from the server.
-    pub from_server: u64,
-    /// Frames that the kernel had no room for.
-    pub dropped_frames: u64,
-    /// Sessions.
-    pub sessions: ForwardedSessions,
-    /// Records' bytes, before encryption: put in the queue,
-    pub queued_bytes: u64,
-    /// and thrown away, because the connection broke.
-    pub lost_bytes: u64,
-    /// Bytes that the connection took, encrypted.
-    pub sent_bytes: u64,
-    /// Connections to the clone that were established.
-    pub connections: u64,
-    /// CPU time.
-    pub cpu_ns: u64,
-    /// How long it ran.
-    pub duration_ns: u64,
-    /// What was not as it should be, a sentence each.
-    pub reasons: Vec<String>,
-}
-
-/// Sessions by what became of them.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct ForwardedSessions {
-    /// Forwarded from their beginning.
-    pub forwarded: u64,
-    /// Of those: given up, because there was no room for a segment or it took too much of the machine,
-    pub shed: u64,
-    /// or because the connection to the clone broke.
-    pub lost: u64,
-    /// Not forwarded: SYNs whose connection was never established,
-    pub half_open: u64,
-    /// refused by the server,
-    pub refused: u64,
-    /// open before the start,
-    pub midstream: u64,
-    /// not chosen,
-    pub sampled_out: u64,
-    /// too many at once,
-    pub over_sessions: u64,
-    /// beyond the rate,
-    pub over_rate: u64,
-    /// beyond a ceiling,
-    pub over_ceiling: u64,
-    /// or without room on the way to the clone, or without a clone.
-    pub over_link: u64,
-}
-
-impl Forwarded {
-    /// Was all forwarded that was to be?
-    pub fn is_whole(&self) -> bool {
-        self.reasons.is_empty()
-    }
-
-    /// For people.
-    pub fn text(&self) -> String {
-        let s = &self.sessions;
-        let mut text = String::new();
-        let mut line = |label: &str, facts: &[String]| {
-            let _ = writeln!(text, "{label:<10} {}", facts.join(", "));
-        };
-        let some = |all: &[(&str, u64)]| -> Vec<String> {
-            let there = all.iter().filter(|(_, count)| *count > 0);
-            there.map(|(what, count)| format!("{} {what}", units::count(*count))).collect()
-        };
-        line(
-            "captured",
-            &[
-                units::counted(self.frames, "frame"),
-                format!("{} from clients", units::count(self.from_clients)),
-                format!("{} from the server", units::count(self.from_server)),
-                format!("{} dropped", units::count(self.dropped_frames)),
-            ],
-        );
-        let mut sessions = vec![format!("{} forwarded", units::count(s.forwarded))];
-        sessions.extend(some(&[
-            ("half open", s.half_open),
-            ("refused by the server", s.refused),
-            ("open before the start", s.midstream),
-            ("sampled out", s.sampled_out),
-            ("beyond max-sessions", s.over_sessions),
-            ("beyond max-rate", s.over_rate),
-            ("beyond max-cpu or max-memory", s.over_ceiling),
-            ("without room on the way", s.over_link),
-        ]));
-        line("sessions", &sessions);
-        let given_up = some(&[("for want of room", s.shed), ("with the connection", s.lost)]);
-        if !given_up.is_empty() {
-            line("given up", &given_up);
-        }
-        line(
-            "sent",
-            &[
-                format!("{} to {}", units::bytes(self.sent_bytes), units::printable(&self.send_to)),
-                units::counted(self.connections, "connection"),
-            ],
-        );
-        let share = self.cpu_ns as f64 * 100.0 / self.duration_ns.max(1) as f64;
-        line("CPU", &[format!("{}, {share:.1} % of a core", units::time(self.cpu_ns))]);
-        for reason in &self.reasons {
-            line("fell short", std::slice::from_ref(reason));
-        }
-        text
+impl Run for Forwarding {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
     }
 }
 
@@ -174,7 +59,9 @@ struct Agent<'s> {
     link: Link,
     fragments: Fragments,
     ceiling: Ceiling,
-    say: &'s dyn Fn(&str),
+    session: &'s Session,
+    begun: Instant,
+    title: Arc<Title>,
     told: Instant,
     looked: Instant,
     /// Why there is no connection, as it was said last.
@@ -182,41 +69,15 @@ struct Agent<'s> {
     fault: Option<String>,
 }
 
-/// Captures and forwards, until `stop` is set or the time is over. What is to be known meanwhile is said by `say`.
-///
-/// # Errors
-/// What was asked makes no sense, the interface cannot be captured, or there is no clone that takes it.
-pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Forwarded> {
-    let cloning = spec::Cloning { server: args.from.server.clone(), ..spec::Cloning::default() };
-    let (server, port) = cloning
-        .server()
-        .context("`.from` has no port: give eth0:80, eth0:10.0.0.1:80 or eth0:[2001:db8::1]:80")?;
+/// Captures and forwards, until it is ended or its time is over.
+fn run(args: &Forwarding, session: &Session) -> Result<Report> {
+    passive::check(args)?;
+    let (server, port) = args.server().context("`.server` has no port")?;
     let key = key::read(&args.key)?;
     let to = target(&args.send_to, "send_to")?;
-    let place = Place::find(&args.from.on)?;
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => {
-            let mut bytes = [0; 8];
-            getrandom(&mut bytes, GetRandomFlags::empty())?;
-            u64::from_ne_bytes(bytes)
-        }
-    };
-    let all = Copies::new(1.0).context("one copy")?;
-    let rules = Rules {
-        server,
-        port,
-        // Its own connection is none of the server's, whatever port the clone has.
-        except: Some(to.ip()).filter(|_| to.port() == port),
-        share: args.sample.as_deref().map_or(all, |share| all.of_share(share.0)),
-        seed,
-        most_sessions: args.max_sessions.as_deref().map_or(MOST_SESSIONS, |most| *most as usize),
-        most_bits: args.max_rate.as_deref().and_then(|rate| match rate {
-            Rate::Bits { bits_per_second, .. } => Some(*bits_per_second),
-            _ => None,
-        }),
-        most_queued: QUEUE,
-    };
+    let place = Place::find(&args.on)?;
+    let seed = args.seed.unwrap_or_else(draw_seed);
+    let rules = rules(args, (server, port), (to, seed))?;
     let promiscuous = !place.run_in(|| match server {
         Some(address) => safety::is_here(address),
         None => place.interface.has_address().unwrap_or(false),
@@ -226,7 +87,7 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
     let interface = place.target();
     let mut ring = place.run_in(|| Slots::open_large(&interface, BATCH, &take, RING))??;
     let now = Instant::now();
-    let captured = Place::find(&args.from.on)?;
+    let captured = Place::find(&args.on)?;
     let refuses = move |target: SocketAddr| {
         // The clone's own loopback is this host's only if it runs here.
         let there = target.ip().is_loopback() && !safety::is_here(to.ip());
@@ -243,27 +104,67 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
             args.max_cpu.as_deref().map(|share| share.0),
             args.max_memory.as_deref().copied(),
         ),
-        say,
+        session,
+        begun: now,
+        title: Arc::new(Title {
+            rx: Some(args.on.clone()),
+            tx: Some(to.to_string()),
+            ..passive::title("clone capture")
+        }),
         told: now,
         looked: now,
         why: None,
         fault: None,
     };
-    agent.first(stop)?;
-    say(&format!("forwarding: sessions of port {port} at {} to {to}; Ctrl-C ends and reports", args.from.on));
+    session.stop_in_order();
+    agent.first()?;
+    let duration = args.duration.as_deref().copied();
+    let mut report = passive::report("clone capture", &place, (None, duration));
+    report.resolved.seed = args.sample.as_ref().map(|_| seed);
+    session.say(
+        Code::Begun,
+        format!("forwarding: sessions of port {port} at {} to {to}; Ctrl-C ends and reports", args.on),
+    );
     let begun = Instant::now();
-    let over = || stop.load(Relaxed) || args.duration.as_deref().is_some_and(|most| begun.elapsed() >= *most);
+    let over = || session.is_stopped() || duration.is_some_and(|most| begun.elapsed() >= most);
     agent.run(&mut ring, place.interface.name == "lo", over);
+    let early = duration.is_some_and(|most| begun.elapsed() < most);
     agent.forwarder.dropped(ring.counters().dropped);
     drop(ring);
     agent.end();
-    let duration_ns = begun.elapsed().as_nanos() as u64;
-    Ok(agent.result(args, args.sample.as_ref().map(|_| seed), duration_ns))
+    session.board.end();
+    if early {
+        report.result.verdict.fall_short(Code::Stopped, "stopped before its time was over");
+    }
+    agent.fill(&mut report, args, begun.elapsed().as_nanos() as u64);
+    Ok(report)
+}
+
+fn rules(
+    args: &Forwarding,
+    (server, port): (Option<IpAddr>, u16),
+    (to, seed): (SocketAddr, u64),
+) -> Result<Rules> {
+    let all = Copies::new(1.0).context("one copy")?;
+    Ok(Rules {
+        server,
+        port,
+        // Its own connection is none of the server's, whatever port the clone has.
+        except: Some(to.ip()).filter(|_| to.port() == port),
+        share: args.sample.as_deref().map_or(all, |share| all.of_share(share.0)),
+        seed,
+        most_sessions: args.max_sessions.as_deref().map_or(MOST_SESSIONS, |most| *most as usize),
+        most_bits: args.max_rate.as_deref().and_then(|rate| match rate {
+            Rate::Bits { bits_per_second, .. } => Some(*bits_per_second),
+            _ => None,
+        }),
+        most_queued: QUEUE,
+    })
 }
 
 impl Agent<'_> {
     /// The first connection: without it nothing is begun.
-    fn first(&mut self, stop: &AtomicBool) -> Result<()> {
+    fn first(&mut self) -> Result<()> {
         let until = Instant::now() + FIRST;
         loop {
             match self.link.step(&mut self.forwarder) {
@@ -274,7 +175,7 @@ impl Agent<'_> {
                 Some(Happened::Gone(why)) => bail!("`.send_to` {}: {why}", self.link.to()),
                 None => {}
             }
-            if stop.load(Relaxed) {
+            if self.session.is_stopped() {
                 bail!("it was ended before there was a connection to {}", self.link.to());
             }
             if Instant::now() > until {
@@ -314,7 +215,7 @@ impl Agent<'_> {
                 Err(error) => {
                     if self.fault.is_none() {
                         let said = format!("capturing was interrupted: {error}");
-                        (self.say)(&said);
+                        self.session.say(Code::CaptureElsewhere, &said);
                         self.fault = Some(said);
                     }
                     deaf = true;
@@ -362,6 +263,10 @@ impl Agent<'_> {
         }
     }
 
+    fn say(&self, said: String) {
+        self.session.say(Code::CaptureElsewhere, said);
+    }
+
     fn tick(&mut self, ring: &mut Slots) {
         if self.looked.elapsed() < LOOKS {
             return;
@@ -378,6 +283,7 @@ impl Agent<'_> {
             self.told = Instant::now();
             self.forwarder.dropped(ring.counters().dropped);
             self.forwarder.tell();
+            self.publish();
         }
     }
 
@@ -387,17 +293,17 @@ impl Agent<'_> {
             Some(Happened::Up) => {
                 // Pieces of packets that the clone before was told of are not this one's.
                 self.fragments = Fragments::default();
-                (self.say)(&format!("connected to {} again", self.link.to()));
+                self.say(format!("connected to {} again", self.link.to()));
             }
             Some(Happened::Gone(why)) => {
-                (self.say)(&format!(
+                self.say(format!(
                     "the clone at {} is gone ({why}): its sessions are given up, and it is tried again until it is back",
                     self.link.to()
                 ));
             }
             // Once for each reason, however often it is tried.
             Some(Happened::Failed(why)) if self.why.as_ref() != Some(&why) => {
-                (self.say)(&format!("the clone at {} is not back: {why}", self.link.to()));
+                self.say(format!("the clone at {} is not back: {why}", self.link.to()));
                 self.why = Some(why);
             }
             Some(Happened::Failed(_)) | None => {}
@@ -426,44 +332,64 @@ impl Agent<'_> {
         }
     }
 
-    fn result(&self, args: &Forwarding, seed: Option<u64>, duration_ns: u64) -> Forwarded {
+    /// How it stands, for who looks on.
+    fn publish(&self) {
+        let (account, at_ns) = (self.forwarder.account(), self.begun.elapsed().as_nanos() as u64);
+        let rx = Count { frames: account.frames.captured, bytes: 0 };
+        let snapshot =
+            Snapshot { title: Arc::clone(&self.title), at_ns, rx: Some(rx), ..Snapshot::default() };
+        self.session.board.publish(snapshot);
+    }
+
+    fn fill(&self, report: &mut Report, args: &Forwarding, duration_ns: u64) {
         let account = self.forwarder.account();
         let forwards = self.forwarder.forwards;
         let (frames, left) = (account.frames, account.left);
-        let mut reasons = Vec::new();
-        let mut fell = |count: u64, what: &str| {
+        let verdict = &mut report.result.verdict;
+        let mut fell = |code: Code, count: u64, what: &str| {
             if count > 0 {
-                reasons.push(format!("{} {what}", units::count(count)));
+                verdict.fall_short(code, format!("{} {what}", units::count(count)));
             }
         };
-        fell(account.dropped, "frames found no room in the ring, and sessions lack what was in them");
         fell(
-            forwards.shed,
-            "sessions were given up: there was no room for them on the way, or on this machine",
+            Code::FramesCut,
+            account.dropped,
+            "frames found no room in the ring, and sessions lack what was in them",
         );
-        fell(forwards.lost, "sessions were given up with the connection to the clone");
-        fell(
-            left.over_link,
-            "sessions were not forwarded: the way to the clone had no room, or it was not there",
-        );
-        reasons.extend(self.fault.clone());
-        Forwarded {
-            on: args.from.on.clone(),
+        let of_sessions = [
+            (
+                forwards.shed,
+                "sessions were given up: there was no room for them on the way, or on this machine",
+            ),
+            (forwards.lost, "sessions were given up with the connection to the clone"),
+            (
+                left.over_link,
+                "sessions were not forwarded: the way to the clone had no room, or it was not there",
+            ),
+        ];
+        for (count, what) in of_sessions {
+            fell(Code::SessionsNotCopied, count, what);
+        }
+        if let Some(fault) = &self.fault {
+            verdict.fall_short(Code::CaptureElsewhere, fault);
+        }
+        report.result.forwarded = Some(Forwarded {
+            on: args.on.clone(),
             send_to: args.send_to.clone(),
-            seed,
+            seed: report.resolved.seed,
             frames: frames.captured,
             from_clients: frames.from_clients,
             from_server: frames.from_server,
             dropped_frames: account.dropped,
             sessions: same_fields!(left, ForwardedSessions: half_open refused midstream sampled_out over_sessions over_rate
                 over_ceiling over_link; forwarded: forwards.begun, shed: forwards.shed, lost: forwards.lost),
+            arrived_sessions: None,
             queued_bytes: forwards.queued_bytes,
             lost_bytes: forwards.lost_bytes,
             sent_bytes: self.link.sent(),
             connections: self.link.connections(),
             cpu_ns: cpu_time().as_nanos() as u64,
             duration_ns,
-            reasons,
-        }
+        });
     }
 }

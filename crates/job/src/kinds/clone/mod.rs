@@ -17,7 +17,8 @@ macro_rules! same_fields {
     }};
 }
 
-pub(crate) mod agent;
+mod agent;
+mod back;
 mod ceiling;
 mod copies;
 pub(crate) mod doctor;

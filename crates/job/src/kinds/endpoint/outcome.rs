@@ -417,7 +417,7 @@ pub fn judge(
     }
     if all().any(|(_, outcome)| outcome.theirs.as_deref().is_some_and(|theirs| theirs.shared)) {
         let said = "other clients' tests ran at the server meanwhile: they had their share of its processors and of the path";
-        report.warnings.add(Code::EndsShared, (said, "test again when nobody else does"));
+        report.warnings.add(Code::ServerShared, (said, "test again when nobody else does"));
     }
     if args.mptcp
         && all().flat_map(|(_, outcome)| &outcome.ours.flows).any(|flow| flow.socket.mptcp == Some(false))

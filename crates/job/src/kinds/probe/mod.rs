@@ -355,6 +355,9 @@ fn fill(report: &mut Report, done: &meter::Done) {
     report.result.rx =
         Some(Rx { totals: Totals::over(seen.frames, seen.bytes, done.lasted_ns), ..Rx::default() });
     report.result.metering = Some(report::Metering {
+        // Of both only they know who have a collector in the same job.
+        arrived_records: None,
+        missing_records: None,
         packets: seen.table.packets,
         octets: seen.octets,
         other_frames: seen.other,

@@ -58,6 +58,12 @@ pub struct Metering {
     /// Messages that records were sent in, each counted once however many collectors got it, without those of templates and
     /// of the probe's own options.
     pub sent_messages: u64,
+    /// Records that arrived, by the counts of collectors that agents ran as parts of the same job. Left out where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived_records: Option<u64>,
+    /// Records that were sent and did not arrive there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_records: Option<u64>,
     /// Bytes of the messages that records were sent in.
     pub sent_bytes: u64,
     /// Records that were not sent: no room in the queue, or every collector that was to get them refused them.

@@ -17,6 +17,7 @@ pub mod endpoint;
 pub mod endpoint_search;
 pub mod environment;
 pub mod flows;
+pub mod forwarding;
 pub mod intervals;
 pub mod latency;
 pub mod links;
@@ -72,7 +73,8 @@ static PARTS: [Part; 16] = [
     Part { declared: latency::DECLARED, kinds: FRAMES, figures: latency::figures },
     Part { declared: flows::DECLARED, kinds: FRAMES, figures: flows::figures },
     Part { declared: metering::DECLARED, kinds: &["probe"], figures: metering::figures },
-    Part { declared: collection::DECLARED, kinds: &["collect"], figures: collection::figures },
+    // Of a probe, where its collector is a part of the same job.
+    Part { declared: collection::DECLARED, kinds: &["collect", "probe"], figures: collection::figures },
     Part { declared: cloning::DECLARED, kinds: &["clone"], figures: cloning::figures },
     Part {
         declared: endpoint::DECLARED,

@@ -55,6 +55,8 @@ impl Section for Metered {
                 ),
                 format!("{} not sent", units::count(m.unsent_records)),
             ];
+            sent.extend(m.arrived_records.map(|count| format!("{} arrived", units::count(count))));
+            sent.extend(m.missing_records.map(|count| format!("{} missing", units::count(count))));
             sent.extend(some(vec![
                 ("IPv6, which v5 cannot say", m.unsayable_records),
                 ("of times that cannot be said", m.untimely_records),

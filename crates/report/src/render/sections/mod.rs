@@ -14,6 +14,7 @@ mod endpoint;
 pub(crate) mod endpoint_search;
 pub(crate) mod environment;
 mod flows;
+mod forwarding;
 pub(crate) mod intervals;
 pub(crate) mod latency;
 pub(crate) mod mesh;
@@ -68,7 +69,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 26] = [
+pub(crate) const ALL: [&dyn Section; 28] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
@@ -84,7 +85,9 @@ pub(crate) const ALL: [&dyn Section; 26] = [
     &flows::OfFlows,
     &metering::Metered,
     &collection::Collected,
+    &forwarding::CapturedThere,
     &cloning::Copied,
+    &forwarding::SentBack,
     &endpoint::Tested,
     &stamp::OfStamp,
     &mesh::OfMesh,
