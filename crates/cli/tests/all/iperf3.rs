@@ -303,7 +303,12 @@ fn figures_of_a_server_that_cannot_be_are_refused() {
         server.join().expect("a server");
     };
     // It sent nothing: what one buffer holds may be on its way, and no more than that.
-    of_it("-R -t 1", r#"{"id":1,"bytes":3000000000,"end_time":1.0}"#, 1, "sent 3000000000 bytes, and 0 arrived");
+    of_it(
+        "-R -t 1",
+        r#"{"id":1,"bytes":3000000000,"end_time":1.0}"#,
+        1,
+        "sent 3000000000 bytes, and 0 arrived",
+    );
     for (stream, status, said) in [
         (r#"{"id":1,"bytes":GOT,"end_time":1.0}"#, 0, ""),
         // More than was sent.
@@ -345,9 +350,7 @@ fn an_iperf3_that_is_killed_in_the_middle_is_no_test_that_was_done() {
         theirs.signal("KILL");
         theirs.wait();
         // Its end is seen when its connections close; until then the server is busy with it.
-        eventually("the next client is served", || {
-            ask(&net, "iperf3", "-n 100K").status == 0
-        });
+        eventually("the next client is served", || ask(&net, "iperf3", "-n 100K").status == 0);
     }
     serving.signal("INT");
     let said = serving.wait();

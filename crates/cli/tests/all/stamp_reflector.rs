@@ -353,8 +353,9 @@ import ctypes, os, socket, struct, sys, time
 there, packets = sys.argv[1], int(sys.argv[2])
 libc = ctypes.CDLL(None, use_errno=True)
 def raw(interface):
-    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
-    s.bind((interface, 0x0800))
+    # All protocols: a socket of one protocol sees nothing that leaves.
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    s.bind((interface, 3))
     return s
 # What is sent out of tx0 arrives at the reflector, and out of rx0 at the sender.
 to_reflector = raw("tx0")
@@ -382,7 +383,7 @@ while time.time() - last < 3:
         frame, (_, _, way, *_) = to_reflector.recvfrom(2048)
     except TimeoutError:
         continue
-    ports = struct.unpack("!HH", frame[34:38]) if len(frame) >= 42 + 44 and frame[23] == 17 else (0, 0)
+    ports = struct.unpack("!HH", frame[34:38]) if len(frame) >= 42 + 44 and frame[12:14] == b"\x08\x00" and frame[23] == 17 else (0, 0)
     if 862 not in ports:
         continue
     payload = frame[42:]
@@ -423,10 +424,13 @@ fn what_is_forged_and_repeated_changes_no_count_of_sender_or_reflector() {
     std::fs::write(&forger, FORGER).expect("a script");
     let _program = program_at_tx0(&net);
     let reflector = reflector(&net, "");
-    let mut forging = net.start(format!("/usr/bin/python3 {forger} {} 200", handle(&net.lab.receiver.namespace)));
+    let mut forging =
+        net.start(format!("/usr/bin/python3 {forger} {} 200", handle(&net.lab.receiver.namespace)));
     forging.until_it_says("forging");
-    let report =
-        net.run("netdyno endpoint stamp 198.18.0.2 --rate 100pps -d 2s --ssid 4711 --json --quiet").ok().json();
+    let report = net
+        .run("netdyno endpoint stamp 198.18.0.2 --rate 100pps -d 2s --ssid 4711 --json --quiet")
+        .ok()
+        .json();
     forging.wait().ok();
     let theirs = interrupted(reflector);
     let s = &report["result"]["stamp"];
@@ -437,7 +441,11 @@ fn what_is_forged_and_repeated_changes_no_count_of_sender_or_reflector() {
     let kinds = ["other_source", "too_short", "other_session", "unknown_number", "other_time"];
     assert_eq!(kinds.map(|kind| number(&s["strangers"][kind])), [10; 5], "{s:#}");
     assert_eq!(answered(&theirs), 220, "{theirs:#}");
-    assert_eq!(["sessions", "too_short_packets"].map(|key| number(stamp(&theirs, key))), [2, 10], "{theirs:#}");
+    assert_eq!(
+        ["sessions", "too_short_packets"].map(|key| number(stamp(&theirs, key))),
+        [2, 10],
+        "{theirs:#}"
+    );
 }
 
 /// Bytes that rx0 sent by XDP.

@@ -790,7 +790,8 @@ impl Sequence {
         let Some((last, held)) = self.last else { return self.compare_first(number, holds) };
         let step = number.wrapping_sub(last);
         // What holds nothing and was overtaken has the number of the one that overtook it.
-        let is_again = step == 0 && (holds.records == 0 || (held.records, held.flows) == (holds.records, holds.flows));
+        let is_again =
+            step == 0 && (holds.records == 0 || (held.records, held.flows) == (holds.records, holds.flows));
         if is_again || step != 0 && !is_ahead(step) || held.unread != 0 || holds.unread != 0 {
             return;
         }

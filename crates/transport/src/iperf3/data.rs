@@ -871,7 +871,8 @@ fn possible(
         return Err(format!("a stream sent {bytes} bytes, {packets} datagrams in {} seconds", span.whole));
     }
     // A sender keeps to the rate that it was asked for, but for what it catches up.
-    let asked = MOST_FASTER * seconds * params.rate as f64 / 8.0 + (u64::from(params.burst) + 1) as f64 * params.len as f64;
+    let asked = MOST_FASTER * seconds * params.rate as f64 / 8.0
+        + (u64::from(params.burst) + 1) as f64 * params.len as f64;
     if udp && params.rate > 0 && bytes as f64 > asked {
         return Err(format!("a stream sent {bytes} bytes, asked for {} bits a second", params.rate));
     }

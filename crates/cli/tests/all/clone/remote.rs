@@ -179,7 +179,10 @@ fn strangers_at_the_port_of_captures_are_bounded_and_counted_and_shut_nobody_out
     let (_, report) = ended(clone);
     assert_copied(&report, &online.seen(), &target.seen(), 1);
     assert_eq!(number(&cloned(&report)["turned_away"]), 2100, "{report}");
-    assert!(report["warnings"].to_string().contains("2,100 connections to 10.77.2.2:7117 were not let in"), "{report}");
+    assert!(
+        report["warnings"].to_string().contains("2,100 connections to 10.77.2.2:7117 were not let in"),
+        "{report}"
+    );
 }
 
 #[test]

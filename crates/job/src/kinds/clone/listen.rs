@@ -247,7 +247,9 @@ impl Listening {
         let [came, entered, turned_away] =
             [&self.all.came, &self.all.entered, &self.all.turned_away].map(|count| count.load(Relaxed));
         let wrong = (came != entered + turned_away).then(|| {
-            format!("{came} connections of captures came, {entered} were let in and {turned_away} turned away")
+            format!(
+                "{came} connections of captures came, {entered} were let in and {turned_away} turned away"
+            )
         });
         Done {
             funnel: standing.funnel,
