@@ -295,33 +295,7 @@ impl Flows {
                 let socket = sockets.get(at);
                 let info = socket.filter(|_| is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
                 infos.extend(info.clone());
-                let error = done.end.error().map(ToString::to_string);
-                results.failed_flows += u64::from(error.is_some());
-                results.error = results.error.take().or_else(|| error.clone());
-                results.unsent = results.unsent.saturating_add(done.unsent);
-                results.moved_ns =
-                    results.moved_ns.max(u64::try_from(done.moved.as_nanos()).unwrap_or(u64::MAX));
-                results.late_ns =
-                    results.late_ns.max(u64::try_from(done.late.as_nanos()).unwrap_or(u64::MAX));
-                if let Some(zerocopy) = done.zerocopy {
-                    let sum = results.zerocopy.get_or_insert(Zerocopy::default());
-                    sum.completed += zerocopy.completed;
-                    sum.copied += zerocopy.copied;
-                    sum.outstanding += zerocopy.outstanding;
-                }
-                if let Some(opened) = &done.opened {
-                    results.opened = Some(results.opened.take().unwrap_or_default().plus(opened));
-                }
-                if results.flows.len() < MOST_LISTED {
-                    let socket = socket.map(Actual::of).unwrap_or_default();
-                    results.flows.push(FlowResult {
-                        bytes: done.bytes,
-                        count: done.count,
-                        error,
-                        socket,
-                        tcp: info,
-                    });
-                }
+                note(&mut results, done, socket, info);
             }
         }
         let mut counts = counted(&progresses);
@@ -364,6 +338,30 @@ impl Flows {
             one.add_to(&mut latency);
         }
         (results, latency)
+    }
+}
+
+/// Adds what a flow came to.
+fn note(results: &mut Results, done: Done, socket: Option<&OwnedFd>, tcp: Option<TcpInfo>) {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let error = done.end.error().map(ToString::to_string);
+    results.failed_flows += u64::from(error.is_some());
+    results.error = results.error.take().or_else(|| error.clone());
+    results.unsent = results.unsent.saturating_add(done.unsent);
+    results.moved_ns = results.moved_ns.max(ns(done.moved));
+    results.late_ns = results.late_ns.max(ns(done.late));
+    if let Some(zerocopy) = done.zerocopy {
+        let sum = results.zerocopy.get_or_insert(Zerocopy::default());
+        sum.completed += zerocopy.completed;
+        sum.copied += zerocopy.copied;
+        sum.outstanding += zerocopy.outstanding;
+    }
+    if let Some(opened) = &done.opened {
+        results.opened = Some(results.opened.take().unwrap_or_default().plus(opened));
+    }
+    if results.flows.len() < MOST_LISTED {
+        let socket = socket.map(Actual::of).unwrap_or_default();
+        results.flows.push(FlowResult { bytes: done.bytes, count: done.count, error, socket, tcp });
     }
 }
 
