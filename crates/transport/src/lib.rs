@@ -26,7 +26,7 @@ pub mod datagram;
 pub mod exchange;
 pub mod files;
 pub mod iperf3;
-mod lobby;
+pub mod lobby;
 pub mod memory;
 pub mod native;
 pub mod netperf;

@@ -44,7 +44,7 @@ pub(crate) fn leaves<K: Copy>(
 
 /// Seats for strangers.
 #[derive(Debug)]
-pub(crate) struct Lobby {
+pub struct Lobby {
     seats: usize,
     waiting: Mutex<Waiting>,
 }
@@ -88,7 +88,7 @@ impl Lobby {
 
 /// A stranger's seat.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub struct Seat {
     lobby: Arc<Lobby>,
     number: u64,
 }

@@ -221,6 +221,8 @@ pub struct Done {
     pub began: Instant,
     /// When the first bytes had been sent or had arrived. None without any.
     pub first: Option<Instant>,
+    /// Of a receiver of a stream: bytes that were there by then. When they came nobody knows.
+    pub by_first: u64,
     /// When the last bytes had been sent or had arrived.
     pub last: Option<Instant>,
     /// When it ended.
@@ -260,6 +262,7 @@ impl Done {
             count: 0,
             began: now,
             first: None,
+            by_first: 0,
             last: None,
             ended: now,
             end: End::Stopped,

@@ -1,7 +1,7 @@
 //! `netdyno endpoint`: both ends on two hosts joined by a cable, what goes wrong between them, and results that add up.
 
 use crate::common::{Net, Running, eventually, number, reasons};
-use ::lab::Options;
+use ::lab::{Bottleneck, Device, Kind, Options};
 use serde_json::Value;
 
 /// A server on the receiving host, which listens.
@@ -338,6 +338,29 @@ fn loss_is_of_the_datagrams_that_count_at_both_ends() {
         (rate - received as f64).abs() < 1.0 && number(&stream["received_ns"]) >= 200_000_000,
         "{stream}"
     );
+}
+
+/// A token bucket is the judge: nothing passes it faster. Of what a late reader finds nobody knows when it came.
+#[test]
+fn an_amount_is_not_received_faster_than_the_path_lets_it_through() {
+    let bottleneck = Bottleneck { bits_per_second: 5_000_000, overhead: 0, burst: 3_000, queue: 600_000 };
+    let device = Device { kind: Kind::Bridge, bottleneck: Some(bottleneck), loss: None };
+    let net = Net::with(&Options { addresses: true, device: Some(device), ..Options::default() });
+    let (_server, host) = (server(&net, ""), there(&net));
+    let mut told = 0;
+    for bytes in ["20k", "60k", "200k", "20k", "60k"] {
+        for test in ["tcp-stream", "tcp-maerts", "tcp-stream -p 3"] {
+            let report =
+                net.run(format!("netdyno endpoint {test} {host} --bytes {bytes} --json --quiet")).json();
+            let stream = &tested(&report)["streams"][0];
+            let Some(rate) = stream["received_bits_per_second"].as_f64() else { continue };
+            // Three thousand bytes were saved.
+            let saved = 24_000.0 * 1e9 / number(&stream["received_ns"]).max(1) as f64;
+            assert!(rate <= 5_000_000.0 + saved, "{test} {bytes}: {stream}");
+            told += 1;
+        }
+    }
+    assert!(told >= 5, "{told}");
 }
 
 #[test]

@@ -119,7 +119,8 @@ class Truth:
     def take(self, domain, is_twice, message, number, rows, waited):
         for row in rows:
             rate = self.rate(domain, number, row)
-            self.rows.append(dict(row["row"], rate=rate, waited=waited))
+            # A record of both directions is a row for each.
+            self.rows += [dict(of, rate=rate, waited=waited) for of in [row["row"], *row.get("back", [])]]
             self.counts["records"] += 1
             self.counts["duplicate_records"] += is_twice
             self.counts["unknown_sampling_records"] += rate is None
@@ -180,6 +181,13 @@ class Life:
     def up(self, at_ms):
         return (at_ms - self.began_ms + self.uptime_ms) % WRAP
 
+    def set_clock(self, dice):
+        """By a day back, or on: not by more than the uptime, because by what it says the exporter would have begun anew then."""
+        on = [100_000] if 200_000 < self.up(self.now_ms) else []
+        ms = dice.choice([-86_400_000, -3_600_000, *on])
+        self.began_ms += ms
+        self.now_ms += ms
+
     def span(self):
         """First and last packet of a flow; none comes before the exporter began."""
         last = max(self.began_ms, self.now_ms - self.dice.randrange(20_000))
@@ -195,6 +203,8 @@ class Exporter:
         rough = dict(loss=dice.choice([0, 0.05, 0.2]), late=dice.choice([0, 0.1, 0.3]), twice=dice.choice([0, 0.1, 0.2]))
         self.trouble = dict.fromkeys(rough, 0) if calm else rough
         lives = 1 if calm else dice.randrange(1, 4)
+        # Where an exporter restarts as well, a clock that is set makes one life look like another to everybody.
+        self.sets_clock = lives == 1 and dice.random() < 0.5
         sent, now_ms = [], START_MS + dice.randrange(60) * 1000
         for life in range(lives):
             # Uptimes wrap after 49.7 days, some of these soon.
@@ -253,6 +263,9 @@ class V5(Exporter):
         dice, fixed = self.dice, set(self.numbers)
         for _ in range(messages):
             self.passes(life, dice.choice([300, 1500]))
+            if self.sets_clock and dice.random() < 0.02:
+                life.set_clock(dice)
+                fixed = set(self.numbers)
             engine = dice.choice(list(self.numbers))
             rate, rows, body = self.rates[engine], [], b""
             for _ in range(dice.randrange(1, 31)):
@@ -297,15 +310,21 @@ class Template:
         times = {"up": [22, 21], "s": [150, 151], "ms": [152, 153], "us": [154, 155], "ns": [156, 157], "ago": [158, 159], "none": []}
         ways = ["up", "ms"] if version == 9 else ["s", "ms", "us", "ns", "ago", "init", "none"]
         self.times = dice.choice(ways)
-        self.octets, self.packets = dice.choice([(1, 2), (1, 2), (1, 2), (85, 86), (23, 24)])
+        self.octets, self.packets = dice.choice([(1, 2), (1, 2), (1, 2), (1, 2), (85, 86), (23, 24), (231, 298), (231, None)])
         fields = [(name(8, 27), size), (name(12, 28), size), (7, 2), (11, 2), (4, 1), (5, 1), (6, dice.choice([1, 2])),
             (self.octets, dice.choice([4, 8])), (self.packets, dice.choice([4, 8]))]
+        # As firewalls say it (Cisco's NSEL): what initiator and responder sent, some of octets alone.
+        self.both = self.octets == 231
+        fields += [(232, dice.choice([4, 8])), (299, dice.choice([4, 8]))] if self.both else []
+        fields = [field for field in fields if self.packets or field[0] not in (None, 299)]
         lengths = {22: 4, 21: 4, 150: 4, 151: 4, 158: 4, 159: 4, 160: 8}
         chosen = [160, 22, 21] if self.times == "init" else times[self.times]
         fields += [(of, lengths.get(of, 8)) for of in chosen]
         beside = [(10, dice.choice([2, 4])), (14, dice.choice([2, 4])), (16, dice.choice([2, 4])), (17, dice.choice([2, 4])),
             (name(9, 29), 1), (name(13, 30), 1), (name(15, 62), size), (58, 2), (59, 2), (56, 6), (80, 6), (61, 1), (9999, 7), (60, 1)]
         beside += [(136, 1), (96, 65535)] if version == 10 else []
+        # Event, translated addresses, rules and user: numbers from 32,768 on are Cisco's own in v9, and elements of enterprise 9 in IPFIX.
+        beside += [(233, 1), (148, 4), (323, 8), (225, 4), (226, 4), (227, 2), (228, 2), (33002, 2), (33000, 12), (40000, 20), (40005, 1)] if self.both else []
         fields += dice.sample(beside, dice.randrange(len(beside)))
         if whose == "interface" and all(of != 10 for of, _ in fields):
             fields.append((10, 4))
@@ -318,12 +337,14 @@ class Template:
         # ICMP's type and code where no ports are said.
         self.icmp = None
         if dice.random() < 0.15:
-            fields = [field for field in fields if field[0] not in (7, 11)] + [(name(32, 139), 2)]
-            self.icmp = name(32, 139)
+            fields = [field for field in fields if field[0] not in (7, 11)]
+            self.icmp = dice.choice([name(32, 139), name(176, 178)])
+            fields += [(self.icmp, 2)] if self.icmp in (32, 139) else [(self.icmp, 1), (self.icmp + 1, 1)]
         dice.shuffle(fields)
         self.fields, self.varies = fields, any(length == 65535 for _, length in fields)
-        self.body = b"".join(struct.pack("!HH", *field) for field in fields)
-        self.how = " ".join([self.times, f"counter{self.octets}", f"icmp{self.icmp}" if self.icmp else "", "own" if self.own else "",
+        own = lambda field: b"\0\0\0\x09" if version == 10 and field[0] >= 32_768 else b""
+        self.body = b"".join(struct.pack("!HH", *field) + own(field) for field in fields)
+        self.how = " ".join([self.times, f"counter{self.octets}", f"icmp{self.icmp}" if self.icmp else "", "both" if self.both else "", "own" if self.own else "",
             "sampler" if self.sampler else "", "direction" if (61, 1) in fields else "", "varies" if self.varies else ""])
 
     def of(self, tid):
@@ -418,13 +439,20 @@ class Templated(Exporter):
             17: dice.randrange(65536), 9: dice.randrange(33), 13: dice.randrange(33), 29: dice.randrange(129), 30: dice.randrange(129), 15: hop,
             62: hop, 58: dice.randrange(4096), 59: dice.randrange(4096), 56: macs[0], 80: macs[1], 61: dice.randrange(2), 9999: dice.randbytes(7),
             60: 6 if v6 else 4, 136: dice.randrange(1, 6), 96: b"name"[:dice.randrange(5)], 48: sampler, 302: sampler, 34: own,
-            32: dport, 139: dport}
-        row = dict(ROW, type="v9" if self.version == 9 else "ipfix", domain=domain, bytes=octets, packets=packets, src=text(addresses[0]),
+            32: dport, 139: dport, 176: dport >> 8, 177: dport & 255, 178: dport >> 8, 179: dport & 255, 233: dice.randrange(6), 148: dice.randrange(1 << 32),
+            323: life.now_ms, 225: dice.randbytes(4), 226: dice.randbytes(4), 227: dice.randrange(65536), 228: dice.randrange(65536),
+            33002: dice.randrange(65536), 33000: dice.randbytes(12), 40000: b"user".ljust(20, b"\0"), 40005: dice.randrange(6)}
+        back = dice.choice([(0, 0), self.counters()])
+        value.update({232: back[0], 299: back[1]})
+        row = dict(ROW, type="v9" if self.version == 9 else "ipfix", domain=domain, bytes=octets, packets=packets if template.packets else 0, src=text(addresses[0]),
             dst=text(addresses[1]), proto=protocol, sport=sport, dport=dport, tos=value[5], flags=flags, how=template.how)
         if template.times == "s":
             row.update(first=first // 1000 * 1000, last=last // 1000 * 1000)
         elif template.times != "none":
             row.update(first=first, last=last)
+        elif 323 in fields:
+            # Of an event one time is said.
+            row.update(first=life.now_ms, last=life.now_ms)
         names = {10: "input", 14: "output", 16: "src_as", 17: "dst_as", 9: "src_net", 29: "src_net", 13: "dst_net", 30: "dst_net", 58: "src_vlan",
             59: "dst_vlan", 61: "direction", 136: "end"}
         row.update({name: value[of] for of, name in names.items() if of in fields})
@@ -438,7 +466,17 @@ class Templated(Exporter):
                 body += dice.choice([bytes([len(this)]), b"\xff" + struct.pack("!H", len(this))]) + this
             else:
                 body += this if isinstance(this, bytes) else number(this, length)
-        return body, dict(row=row, own=own if template.own else 0, sampler=sampler if template.sampler else None)
+        backs = [self.back(row, back if template.packets else (back[0], 0))] if template.both and back[0] else []
+        return body, dict(row=row, back=backs, own=own if template.own else 0, sampler=sampler if template.sampler else None)
+
+    @staticmethod
+    def back(row, counted):
+        """What the responder sent."""
+        turned = dict(row, bytes=counted[0], packets=counted[1], flags=0, next_hop="", direction=0)
+        ends = [("src", "dst"), ("input", "output"), ("src_as", "dst_as"), ("src_net", "dst_net"), ("src_mac", "dst_mac")]
+        for a, b in ends + ([("sport", "dport")] if row["proto"] not in (1, 58) else []):
+            turned[a], turned[b] = row[b], row[a]
+        return turned
 
     def templates(self, domain, leave_out=()):
         sets, items, count = b"", [], 0
@@ -455,15 +493,19 @@ class Templated(Exporter):
         return sets, items, count
 
     def live(self, life, messages):
-        dice, fresh = self.dice, set(self.numbers)
+        dice, fresh, was_set = self.dice, set(self.numbers), set()
         # Of some exporters a template comes only later. What it counts meanwhile depends on it.
         may_be_late = not self.calm and (self.version == 9 or life.count == 0)
         late = {domain: dice.choice(list(known)) for domain, known in self.known.items() if may_be_late and dice.random() < 0.3}
         for at in range(messages):
             self.passes(life, 2000)
             life.now_ms = life.now_ms // 1000 * 1000
+            if self.sets_clock and dice.random() < 0.02:
+                life.set_clock(dice)
+                was_set = set(self.numbers)
             domain = dice.choice(list(self.numbers))
-            fixed, sets, items, counted, others = domain in fresh, b"", [], 0, 0
+            fixed, sets, items, counted, others = domain in fresh or domain in was_set, b"", [], 0, 0
+            was_set.discard(domain)
             if fixed or dice.random() < 0.1:
                 sent = [tid for tid in self.known[domain] if tid != late.get(domain)]
                 if not fixed and sent and dice.random() < 0.2:

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PORT: u16 = 5201;
 const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
@@ -296,6 +296,19 @@ fn says(net: &Net, results: &str) -> std::thread::JoinHandle<()> {
 fn figures_of_a_server_that_cannot_be_are_refused() {
     let net = Net::new();
     let of = |stream: &str| format!("{{\"cpu_util_total\":1,\"streams\":[{stream}]}}");
+    let of_it = |options: &str, stream: &str, status: i32, said: &str| {
+        let server = says(&net, &of(stream));
+        let ran = ask(&net, "netdyno iperf3", options).with(status);
+        assert!(ran.stderr.contains(said) && !ran.stdout.contains("inf "), "{options} {stream}: {ran:?}");
+        server.join().expect("a server");
+    };
+    // It sent nothing: what one buffer holds may be on its way, and no more than that.
+    of_it(
+        "-R -t 1",
+        r#"{"id":1,"bytes":3000000000,"end_time":1.0}"#,
+        1,
+        "sent 3000000000 bytes, and 0 arrived",
+    );
     for (stream, status, said) in [
         (r#"{"id":1,"bytes":GOT,"end_time":1.0}"#, 0, ""),
         // More than was sent.
@@ -309,11 +322,40 @@ fn figures_of_a_server_that_cannot_be_are_refused() {
         // A time of which there is no rate is none.
         (r#"{"id":1,"bytes":GOT,"end_time":1e-300}"#, 0, ""),
     ] {
-        let server = says(&net, &of(stream));
-        let ran = ask(&net, "netdyno iperf3", "-n 8M").with(status);
-        assert!(ran.stderr.contains(said) && !ran.stdout.contains("inf "), "{stream}: {ran:?}");
-        server.join().expect("a server");
+        of_it("-n 8M", stream, status, said);
     }
+}
+
+/// Debian's iperf3 is killed while data flows, at either end: who is left ends soon, says what it has and that it is not whole, and
+/// the server serves the next.
+#[test]
+fn an_iperf3_that_is_killed_in_the_middle_is_no_test_that_was_done() {
+    let net = Net::new();
+    for options in ["-t 9", "-t 9 -R", "-t 9 -u -b 5M -R", "-t 9 --bidir"] {
+        let theirs = server(&net, "iperf3 -s");
+        let running = net.start(format!("netdyno iperf3 -c 127.0.0.1 {options} -J"));
+        std::thread::sleep(Duration::from_millis(1500));
+        let began = Instant::now();
+        theirs.signal("KILL");
+        theirs.wait();
+        let ran = running.wait().with(1);
+        assert!(began.elapsed() < Duration::from_secs(20), "{options}: {:?}", began.elapsed());
+        let end = ran.json();
+        assert!(end["error"].as_str().is_some_and(|said| said.contains("closed")), "{options}: {end}");
+    }
+    let serving = server(&net, "netdyno iperf3 -s");
+    for options in ["-t 9", "-t 9 -R", "-t 9 -u -b 5M", "-t 9 --bidir"] {
+        let theirs = net.start(format!("iperf3 -c 127.0.0.1 {options}"));
+        std::thread::sleep(Duration::from_millis(1000));
+        theirs.signal("KILL");
+        theirs.wait();
+        // Its end is seen when its connections close; until then the server is busy with it.
+        eventually("the next client is served", || ask(&net, "iperf3", "-n 100K").status == 0);
+    }
+    serving.signal("INT");
+    let said = serving.wait();
+    let said = format!("{}{}", said.stdout, said.stderr);
+    assert_eq!(said.matches("closed unexpectedly").count(), 4, "{said}");
 }
 
 #[test]

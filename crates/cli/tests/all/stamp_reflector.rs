@@ -345,6 +345,109 @@ fn hostile_lengths_are_counted_and_no_answer_is_longer_than_what_it_answers() {
     assert!(after - before <= number(&report["result"]["rx"]["bytes"]), "{before} {after}");
 }
 
+/// Sees what passes tx0, and says to either end what nobody asked for: each kind of one packet of twenty.
+///
+/// Arguments: a handle of the receiving host's network, and how many packets are sent.
+const FORGER: &str = r#"
+import ctypes, os, socket, struct, sys, time
+there, packets = sys.argv[1], int(sys.argv[2])
+libc = ctypes.CDLL(None, use_errno=True)
+def raw(interface):
+    # All protocols: a socket of one protocol sees nothing that leaves.
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    s.bind((interface, 3))
+    return s
+# What is sent out of tx0 arrives at the reflector, and out of rx0 at the sender.
+to_reflector = raw("tx0")
+if libc.setns(os.open(there, os.O_RDONLY), 0):
+    sys.exit(os.strerror(ctypes.get_errno()))
+to_sender = raw("rx0")
+print("forging", file=sys.stderr, flush=True)
+def whole(frame, payload, sport=None):
+    """The same frame with another payload; without a checksum of UDP."""
+    ip, udp = bytearray(frame[14:34]), bytearray(frame[34:42])
+    ip[2:4] = struct.pack("!H", 28 + len(payload))
+    ip[10:12] = b"\0\0"
+    total = sum(struct.unpack("!10H", ip))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    ip[10:12] = struct.pack("!H", ~total & 0xffff)
+    if sport is not None:
+        udp[0:2] = struct.pack("!H", sport)
+    udp[4:8] = struct.pack("!HH", 8 + len(payload), 0)
+    return frame[:14] + bytes(ip) + bytes(udp) + payload
+done, last = set(), time.time()
+to_reflector.settimeout(0.5)
+while time.time() - last < 3:
+    try:
+        frame, (_, _, way, *_) = to_reflector.recvfrom(2048)
+    except TimeoutError:
+        continue
+    ports = struct.unpack("!HH", frame[34:38]) if len(frame) >= 42 + 44 and frame[12:14] == b"\x08\x00" and frame[23] == 17 else (0, 0)
+    if 862 not in ports:
+        continue
+    payload = frame[42:]
+    answer = ports[0] == 862
+    number = struct.unpack("!I", payload[24:28] if answer else payload[:4])[0]
+    if (answer, number) in done or number >= packets:
+        continue
+    done.add((answer, number))
+    last = time.time()
+    kind = number % 20
+    if not answer:
+        if kind == 1:
+            to_reflector.send(whole(frame, payload))
+        elif kind == 3:
+            to_reflector.send(whole(frame, payload[:20]))
+        elif kind == 5:
+            to_reflector.send(whole(frame, payload[:14] + b"\x12\x34" + payload[16:], 5555))
+    elif kind == 7:
+        to_sender.send(whole(frame, payload))
+    elif kind == 9:
+        to_sender.send(whole(frame, payload[:28] + bytes(8) + payload[36:]))
+    elif kind == 11:
+        to_sender.send(whole(frame, payload[:24] + struct.pack("!I", number + 1_000_000) + payload[28:]))
+    elif kind == 13:
+        to_sender.send(whole(frame, payload[:14] + bytes([payload[14] ^ 0x55, payload[15]]) + payload[16:]))
+    elif kind == 15:
+        to_sender.send(whole(frame, payload[:20]))
+    elif kind == 17:
+        to_sender.send(whole(frame, payload, 863))
+"#;
+
+/// Packets of others, repeated ones, ones that are cut off and ones of other sessions, to either end: each is counted as what it is, and
+/// no figure of the session is another.
+#[test]
+fn what_is_forged_and_repeated_changes_no_count_of_sender_or_reflector() {
+    let (net, _) = hosts();
+    let forger = net.file("forger.py");
+    std::fs::write(&forger, FORGER).expect("a script");
+    let _program = program_at_tx0(&net);
+    let reflector = reflector(&net, "");
+    let mut forging =
+        net.start(format!("/usr/bin/python3 {forger} {} 200", handle(&net.lab.receiver.namespace)));
+    forging.until_it_says("forging");
+    let report = net
+        .run("netdyno endpoint stamp 198.18.0.2 --rate 100pps -d 2s --ssid 4711 --json --quiet")
+        .ok()
+        .json();
+    forging.wait().ok();
+    let theirs = interrupted(reflector);
+    let s = &report["result"]["stamp"];
+    let of = |name: &str| number(&s[name]);
+    assert_eq!([of("sent"), of("answered"), of("lost"), of("late")], [200, 200, 0, 0], "{s:#}");
+    // Ten were repeated to the reflector, which answered them again, and the answers of ten others were repeated.
+    assert_eq!([of("duplicates"), of("forward_lost"), of("return_lost")], [20, 0, 0], "{s:#} {theirs:#}");
+    let kinds = ["other_source", "too_short", "other_session", "unknown_number", "other_time"];
+    assert_eq!(kinds.map(|kind| number(&s["strangers"][kind])), [10; 5], "{s:#}");
+    assert_eq!(answered(&theirs), 220, "{theirs:#}");
+    assert_eq!(
+        ["sessions", "too_short_packets"].map(|key| number(stamp(&theirs, key))),
+        [2, 10],
+        "{theirs:#}"
+    );
+}
+
 /// Bytes that rx0 sent by XDP.
 fn counters_of(net: &Net) -> u64 {
     let link: Value = net.run_there("ip -s -j link show rx0").ok().json();

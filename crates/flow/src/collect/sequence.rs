@@ -17,10 +17,15 @@
 //! several messages in a row that go on from each other where all was seen before. Messages of before that come later still belong to
 //! where they are from.
 
+use super::waiting::{MOST_WAITING, Set};
+
 /// A distance in numbers of more is no loss: the exporter began anew.
 const FAR: u64 = 1 << 24;
 /// Holes that are remembered. What fills an older one is late, and stays missing.
 const MOST_HOLES: usize = 64;
+/// The same with those that belong to messages whose records wait for their template: there are no more than sets that may wait. One that
+/// was forgotten would count as lost what is read when the template comes.
+const MOST_OWNED: usize = MOST_WAITING / Set::LEAST;
 /// So many messages in a row, each of which goes on from the one before, are no duplicates.
 const ROW: u32 = 8;
 /// The numbers of before a restart are known for so many messages more.
@@ -33,6 +38,8 @@ const UPTIME_BACK_MS: u32 = 1_000;
 const UPTIME_ALONE_BACK_MS: u32 = 10_000;
 /// Uptimes of 32 bits wrap after 49.7 days; within this of that they do.
 const WRAPS_MS: u32 = 86_400_000;
+/// Clocks that run apart are not believed to have done so for more than this.
+const LONG_S: u32 = 30 * 86_400;
 /// What was exported so much later than the latest message is no message that was overtaken, nor its duplicate.
 const LATER_S: u32 = 2;
 /// A clock that goes back by so much was not the same exporter's all the time.
@@ -188,6 +195,11 @@ struct Hole {
 }
 
 impl Hole {
+    /// Some of it is perhaps counted later, when a template comes.
+    fn waits(self) -> bool {
+        self.has_owner() && self.of != NEVER
+    }
+
     /// Some of it may be of a message that cannot be counted.
     fn has_owner(self) -> bool {
         !matches!(self.of, 0 | BEFORE)
@@ -226,8 +238,10 @@ enum Place {
 enum Age {
     /// Its exporter began when this one did.
     Same,
-    /// Its exporter began anew, or its clock went back.
+    /// Its exporter began anew.
     Anew,
+    /// Its clock went back, or it began anew.
+    Back,
     /// It was exported after all that came.
     Later,
     Unknown,
@@ -268,16 +282,24 @@ impl Epoch {
         let uptimes = stamp.uptime_ms.zip(self.stamp.uptime_ms);
         let times = stamp.exported_s.zip(self.stamp.exported_s);
         if let (Some((up, up_before)), Some((at, at_before))) = (uptimes, times) {
-            let began = |at: u32, up: u32| at.wrapping_mul(1000).wrapping_sub(up);
-            let moved = began(at, up).wrapping_sub(began(at_before, up_before)).cast_signed();
-            // Clocks run apart by some hundred millionths.
-            let apart = at.abs_diff(at_before);
-            if moved.unsigned_abs() <= SAME_BEGIN_MS.saturating_add(apart) {
+            let began = |at: u32, up: u32| i64::from(at) * 1000 - i64::from(up);
+            let moved = began(at, up) - began(at_before, up_before);
+            // Uptimes wrap, and clocks run apart by some hundred millionths; but who was up has a clock that was not set back for long.
+            let apart = at.abs_diff(at_before).min(LONG_S);
+            let since_wraps = (moved as u32).cast_signed().unsigned_abs();
+            if since_wraps <= SAME_BEGIN_MS + apart && at.saturating_add(WRAPS_MS / 1000) >= at_before {
                 return Age::Same;
             }
-            // One that does not go on at all is none.
-            if up_before.saturating_sub(up) > UPTIME_BACK_MS || moved > 0 && up != up_before {
+            // Who began anew did so after what came before was sent; else the clock was set.
+            let is_after = moved > 0 && moved + i64::from(SAME_BEGIN_MS) >= i64::from(up_before);
+            let back = up_before.saturating_sub(up);
+            // (A clock that was never set is back at 1970 then. One that does not go on at all is no uptime.)
+            let is_back = back > UPTIME_ALONE_BACK_MS || moved > 0 && back > UPTIME_BACK_MS;
+            if is_back || is_after && up != up_before {
                 return Age::Anew;
+            }
+            if up != up_before {
+                return Age::Unknown;
             }
         } else if let Some((up, before)) = uptimes {
             let wraps = before > u32::MAX - WRAPS_MS && up < WRAPS_MS;
@@ -286,7 +308,7 @@ impl Epoch {
         }
         match times {
             Some((at, before)) if at >= before.saturating_add(LATER_S) => Age::Later,
-            Some((at, before)) if at.saturating_add(BACK_S) < before => Age::Anew,
+            Some((at, before)) if at.saturating_add(BACK_S) < before => Age::Back,
             _ => Age::Unknown,
         }
     }
@@ -398,12 +420,24 @@ impl Epoch {
         tally.hole(hole);
         let at = at.min(self.holes.len());
         self.holes.insert(at, hole);
+        let Some(oldest) = self.too_many() else { return at + 1 };
+        let forgotten = self.holes.remove(oldest);
+        self.known_from = self.known_from.max(forgotten.to);
+        if oldest <= at { at } else { at + 1 }
+    }
+
+    /// The hole that is to be forgotten, where there are too many.
+    fn too_many(&self) -> Option<usize> {
+        // Asked for each hole: only where there are many it is looked at whose they are.
         if self.holes.len() <= MOST_HOLES {
-            return at + 1;
+            return None;
         }
-        let forgotten = self.holes.remove(0);
-        self.known_from = forgotten.to;
-        at
+        let mut others = (self.holes.iter().enumerate()).filter(|(_, hole)| !hole.waits()).map(|(at, _)| at);
+        let oldest = others.next();
+        if others.count() >= MOST_HOLES {
+            return oldest;
+        }
+        (self.holes.len() > MOST_HOLES + MOST_OWNED).then_some(0)
     }
 
     /// So many more records of a message could be counted; with `all` there are no others to come. False: it is not of here.
@@ -523,7 +557,7 @@ impl Numbers {
             }
             (Place::Ahead(_), Age::Anew) | (Place::Far, _) => return self.anew(span),
             (Place::Ahead(_), _) => {}
-            (_, Age::Anew | Age::Later) => return self.anew(span),
+            (_, Age::Anew | Age::Back | Age::Later) => return self.anew(span),
             (Place::Seen, _) if span.differs => return self.anew(span),
             (Place::Fills, _) => {
                 now.take(span, &mut self.tally);
@@ -755,7 +789,9 @@ impl Sequence {
     fn compare(&mut self, number: u32, holds: &Holds) {
         let Some((last, held)) = self.last else { return self.compare_first(number, holds) };
         let step = number.wrapping_sub(last);
-        let is_again = step == 0 && (held.records, held.flows) == (holds.records, holds.flows);
+        // What holds nothing and was overtaken has the number of the one that overtook it.
+        let is_again =
+            step == 0 && (holds.records == 0 || (held.records, held.flows) == (holds.records, holds.flows));
         if is_again || step != 0 && !is_ahead(step) || held.unread != 0 || holds.unread != 0 {
             return;
         }

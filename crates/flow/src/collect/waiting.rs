@@ -21,10 +21,12 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// What it takes, about: an empty one is a set as well.
+    /// What one takes, about, that holds nothing: vectors grow by doubling, and what is allocated has a head.
+    pub(super) const LEAST: usize = 2 * size_of::<Set>() + 128;
+
+    /// What it takes: an empty one is a set as well.
     pub(super) fn bytes(body: usize) -> usize {
-        // Vectors grow by doubling, and what is allocated has a head.
-        2 * size_of::<Set>() + 128 + body
+        Set::LEAST + body
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Crowd, Flags, failed, longest};
 use crate::pace::Pacer;
 use crate::phase::{self, Done, End, Progress, Until};
-use crate::stream::receive::begin as begin_to_receive;
+use crate::stream::receive::{begin as begin_to_receive, waiting};
 use crate::stream::send::{Way, begin as begin_to_send, permit_zerocopy};
 use crate::stream::{MOST, Receiving, Sending, ended};
 use std::io;
@@ -241,6 +241,9 @@ pub fn receive(sockets: &[OwnedFd], receiving: &Receiving, until: &Until, progre
             match way.receive(socket, most) {
                 Ok(0) => crowd.end(at, socket, End::Closed),
                 Ok(count) => {
+                    if done.first.is_none() {
+                        done.by_first = (count as u64).saturating_add(waiting(socket));
+                    }
                     done.add(count, Instant::now());
                     progress.add(count);
                     if until.room(done.bytes, size) == 0 {

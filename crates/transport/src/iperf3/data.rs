@@ -548,8 +548,7 @@ impl Data {
         };
         self.all.iter().enumerate().try_for_each(|(index, live)| {
             let Some(stream) = theirs.stream(stream_id(index)) else { return Ok(()) };
-            let own = live.stream.sender.then(|| live.mark());
-            possible(stream, own.as_ref(), &self.params, &span).map_err(Error::Results)
+            possible(stream, (&live.mark(), live.stream.sender), &self.params, &span).map_err(Error::Results)
         })
     }
 
@@ -830,13 +829,17 @@ const SHORT: f64 = 0.1;
 const MOST_BYTES: f64 = 1e13 / 8.0;
 /// and packets.
 const MOST_PACKETS: f64 = 1e9;
+/// A socket's buffer is no larger: its size is a positive number of 32 bits.
+const MOST_UNREAD: u64 = 1 << 31;
+/// So many times the rate that was asked for.
+const MOST_FASTER: f64 = 2.0;
 /// More often than this no network delivers a datagram.
 const MOST_TIMES: u64 = 10;
 
-/// Whether a stream can be as the other side says. `own`: what this side sent in all, if it is the sender.
+/// Whether a stream can be as the other side says. `own`: what this side sent or read in all, and whether it is the sender.
 fn possible(
     stream: &results::Stream,
-    own: Option<&Mark>,
+    (own, is_sender): (&Mark, bool),
     params: &Params,
     span: &Span,
 ) -> Result<(), String> {
@@ -847,7 +850,7 @@ fn possible(
     }
     let udp = params.protocol == Protocol::Udp;
     let (bytes, packets) = (stream.bytes, stream.packets);
-    if let Some(own) = own {
+    if is_sender {
         // Without a warm-up both ends count the same, and are compared as a result.
         let times = if udp { MOST_TIMES } else { 1 };
         if (udp || params.omit > 0) && bytes > own.bytes.saturating_mul(times) {
@@ -859,9 +862,19 @@ fn possible(
         return Ok(());
     }
     let seconds = span.whole + LATE;
+    // What a sender wrote and this side did not read waits in both kernels, or is on its way.
+    if !udp && bytes > own.bytes.saturating_add(MOST_UNREAD) {
+        return Err(format!("a stream sent {bytes} bytes, and {} arrived", own.bytes));
+    }
     let most = seconds * MOST_BYTES;
     if bytes as f64 > most || packets as f64 > seconds * MOST_PACKETS {
         return Err(format!("a stream sent {bytes} bytes, {packets} datagrams in {} seconds", span.whole));
+    }
+    // A sender keeps to the rate that it was asked for, but for what it catches up.
+    let asked = MOST_FASTER * seconds * params.rate as f64 / 8.0
+        + (u64::from(params.burst) + 1) as f64 * params.len as f64;
+    if udp && params.rate > 0 && bytes as f64 > asked {
+        return Err(format!("a stream sent {bytes} bytes, asked for {} bits a second", params.rate));
     }
     if udp && packets > 0 && bytes > packets.saturating_mul(params.len.max(1)) {
         return Err(format!("a stream sent {bytes} bytes in {packets} datagrams of {}", params.len));
@@ -889,20 +902,25 @@ mod tests {
         };
         let span = Span { counted: 2.0, passed: 2.3, whole: 3.3 };
         let of = |stream, sent: Option<(u64, u64)>, protocol, omit| {
-            let params = Params { protocol, omit, len: 1000, ..Params::default() };
-            let own = sent.map(|(bytes, packets)| Mark {
-                bytes,
-                udp: Datagrams { packets, ..Datagrams::default() },
-                ..Mark::default()
-            });
-            possible(&stream, own.as_ref(), &params, &span).is_ok()
+            let params = Params { protocol, omit, len: 1000, rate: 1_000_000, ..Params::default() };
+            // Who receives here has read four gigabytes.
+            let (bytes, packets) = sent.unwrap_or((4 << 30, 0));
+            let udp = Datagrams { packets, ..Datagrams::default() };
+            let own = Mark { bytes, udp, ..Mark::default() };
+            possible(&stream, (&own, sent.is_some()), &params, &span).is_ok()
         };
         let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
         // The server sent.
         assert!(of(stream(4 << 30, 0, Some(1000), 2.0), None, tcp, 0));
         assert!(!of(stream(u64::MAX, 0, Some(0), 2.0), None, tcp, 0));
+        // What was not read waits in buffers, which are no larger than two gigabytes.
+        assert!(of(stream(6 << 30, 0, Some(0), 2.0), None, tcp, 0));
+        assert!(!of(stream((6 << 30) + 1, 0, Some(0), 2.0), None, tcp, 0));
         assert!(!of(stream(4 << 30, 0, Some(4_000_000_000_000_000_000), 2.0), None, tcp, 0));
         assert!(of(stream(30_000, 30, None, 2.0), None, udp, 0));
+        // A megabit a second was asked for.
+        assert!(of(stream(1_000_000, 1_000, None, 2.0), None, udp, 0));
+        assert!(!of(stream(2_000_000, 2_000, None, 2.0), None, udp, 0));
         assert!(!of(stream(30_001, 30, None, 2.0), None, udp, 0));
         assert!(!of(stream(99_999_999_999, 30, None, 2.0), None, udp, 0));
         // It received; a network may double datagrams.

@@ -265,6 +265,7 @@ impl Flows {
         let mut results = Results::default();
         let mut infos = Vec::new();
         let [mut last, mut first, mut begun]: [Option<Instant>; 3] = [None; 3];
+        let mut by_first = Vec::new();
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
         let mut ended = Vec::new();
@@ -290,36 +291,11 @@ impl Flows {
                 last = last.into_iter().chain(done.last).max();
                 first = first.into_iter().chain(done.first).min();
                 begun = begun.into_iter().chain([done.began]).min();
+                by_first.extend(done.first.map(|at| (at, done.by_first)));
                 let socket = sockets.get(at);
                 let info = socket.filter(|_| is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
                 infos.extend(info.clone());
-                let error = done.end.error().map(ToString::to_string);
-                results.failed_flows += u64::from(error.is_some());
-                results.error = results.error.take().or_else(|| error.clone());
-                results.unsent = results.unsent.saturating_add(done.unsent);
-                results.moved_ns =
-                    results.moved_ns.max(u64::try_from(done.moved.as_nanos()).unwrap_or(u64::MAX));
-                results.late_ns =
-                    results.late_ns.max(u64::try_from(done.late.as_nanos()).unwrap_or(u64::MAX));
-                if let Some(zerocopy) = done.zerocopy {
-                    let sum = results.zerocopy.get_or_insert(Zerocopy::default());
-                    sum.completed += zerocopy.completed;
-                    sum.copied += zerocopy.copied;
-                    sum.outstanding += zerocopy.outstanding;
-                }
-                if let Some(opened) = &done.opened {
-                    results.opened = Some(results.opened.take().unwrap_or_default().plus(opened));
-                }
-                if results.flows.len() < MOST_LISTED {
-                    let socket = socket.map(Actual::of).unwrap_or_default();
-                    results.flows.push(FlowResult {
-                        bytes: done.bytes,
-                        count: done.count,
-                        error,
-                        socket,
-                        tcp: info,
-                    });
-                }
+                note(&mut results, done, socket, info);
             }
         }
         let mut counts = counted(&progresses);
@@ -350,6 +326,9 @@ impl Flows {
             results.duplicates,
             results.dropped,
         ] = counts;
+        if self.receives && self.warm_up.is_zero() {
+            results.seconds *= stretched(results.bytes, &by_first);
+        }
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);
         let before = base.as_ref().map_or(0, |base| base.retransmits);
@@ -360,6 +339,44 @@ impl Flows {
         }
         (results, latency)
     }
+}
+
+/// Adds what a flow came to.
+fn note(results: &mut Results, done: Done, socket: Option<&OwnedFd>, tcp: Option<TcpInfo>) {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let error = done.end.error().map(ToString::to_string);
+    results.failed_flows += u64::from(error.is_some());
+    results.error = results.error.take().or_else(|| error.clone());
+    results.unsent = results.unsent.saturating_add(done.unsent);
+    results.moved_ns = results.moved_ns.max(ns(done.moved));
+    results.late_ns = results.late_ns.max(ns(done.late));
+    if let Some(zerocopy) = done.zerocopy {
+        let sum = results.zerocopy.get_or_insert(Zerocopy::default());
+        sum.completed += zerocopy.completed;
+        sum.copied += zerocopy.copied;
+        sum.outstanding += zerocopy.outstanding;
+    }
+    if let Some(opened) = &done.opened {
+        results.opened = Some(results.opened.take().unwrap_or_default().plus(opened));
+    }
+    if results.flows.len() < MOST_LISTED {
+        let socket = socket.map(Actual::of).unwrap_or_default();
+        results.flows.push(FlowResult { bytes: done.bytes, count: done.count, error, socket, tcp });
+    }
+}
+
+/// What was there when the first bytes were read came before the time that is known, on a busy machine all of it: by how much longer than from
+/// the first to the last the time of all bytes is, if what came before it came as what followed did. 0: nothing followed, and there is no time.
+/// `by_first`: of each flow when its first bytes were read, and how many were there.
+fn stretched(bytes: u64, by_first: &[(Instant, u64)]) -> f64 {
+    let Some(first) = by_first.iter().map(|(at, _)| *at).min() else { return 1.0 };
+    let at_once = by_first.iter().filter(|(at, _)| at.saturating_duration_since(first) <= AT_ONCE);
+    let before: u64 = at_once.map(|(_, bytes)| *bytes).sum();
+    if before == 0 {
+        return 1.0;
+    }
+    let later = bytes.saturating_sub(before);
+    if later == 0 { 0.0 } else { bytes as f64 / later as f64 }
 }
 
 /// What all flows counted within the time that counts: bytes, units, lost, reordered, duplicated and dropped ones.
@@ -393,6 +410,8 @@ impl Drop for Flows {
 
 /// Connections that the kernel is asked of, at each sample.
 const MOST_ASKED: usize = 256;
+/// First bytes of several flows are read at once within this.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// Flows that results list.
 const MOST_LISTED: usize = 64;
 
@@ -603,6 +622,18 @@ mod tests {
     use super::*;
     use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn the_time_of_an_amount_is_not_that_of_its_last_bytes_alone() {
+        let now = Instant::now();
+        let at = |ms: u64| now + Duration::from_millis(ms);
+        // Behind 5 Mbit/s 55 kB of 60 kB had come before the first were read, and the rest took 8 ms.
+        assert!((0.008 * stretched(60_000, &[(now, 55_000)]) - 0.096).abs() < 1e-9);
+        assert_eq!(stretched(60_000, &[(now, 60_000)]), 0.0);
+        // Flows that begin later came within the time; what a flow that receives nothing has is nothing.
+        assert_eq!(stretched(60_000, &[(now, 10_000), (at(1), 20_000), (at(20), 30_000)]), 2.0);
+        assert_eq!([stretched(0, &[]), stretched(9, &[(now, 0)])], [1.0; 2]);
+    }
 
     #[test]
     fn a_connection_that_the_other_end_closed_before_the_end_is_a_failure() {

@@ -54,6 +54,11 @@ fn wake_seldom(socket: &impl AsFd) {
     }
 }
 
+/// Bytes that have arrived and were not read yet.
+pub(crate) fn waiting(socket: &impl AsFd) -> u64 {
+    rustix::io::ioctl_fionread(socket).unwrap_or(0)
+}
+
 /// Receives until the peer closes (`End::Closed`, what a whole stream ends with), or until it is over.
 pub fn receive(socket: &impl AsFd, receiving: &Receiving, until: &Until, progress: &Progress) -> Done {
     let done = Done::new();
@@ -90,8 +95,13 @@ fn run(
     let mut pacer = receiving.rate.map(|rate| Pacer::new(rate, done.began, Duration::from_millis(10), false));
     // Who waits for an amount wants its last bytes at once.
     let mut may_sleep_long = receiving.seldom && pacer.is_none() && until.bytes.is_none();
+    let mut came = false;
     let end = loop {
         let now = Instant::now();
+        // The clock is read once a call: what the call before brought was there by now.
+        if std::mem::take(&mut came) {
+            done.last = Some(now);
+        }
         if let Some(end) = until.over(now) {
             break end;
         }
@@ -109,9 +119,10 @@ fn run(
         match way.receive(socket, most) {
             Ok(0) => break End::Closed,
             Ok(count) => {
-                // Before the call it is as late as after the one before: the clock is read once a call.
+                came = true;
                 if done.first.is_none() {
                     done.first = Some(Instant::now());
+                    done.by_first = (count as u64).saturating_add(waiting(socket));
                 }
                 done.bytes += count as u64;
                 done.count += 1;
@@ -126,11 +137,7 @@ fn run(
             Err(error) if phase::is_again(&error) => continue,
             Err(error) => break End::Failed(error),
         }
-        done.last = Some(now);
     };
-    if done.bytes > 0 && matches!(end, End::Amount) {
-        done.last = Some(Instant::now());
-    }
     done.end(end)
 }
 

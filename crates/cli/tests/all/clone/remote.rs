@@ -5,6 +5,7 @@ use super::oracle::{self, Load, Seen};
 use super::{LOAD, Three, assert_copied, cloned, ended};
 use crate::common::{Folder, Ran, Running, eventually, folder, inside, path, reasons, run, start};
 use serde_json::Value;
+use std::io::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -148,6 +149,40 @@ fn who_has_not_the_key_is_refused_by_both_ends_and_nothing_is_copied() {
     assert_eq!((number(&c["frames"]["captured"]), number(&c["sessions"]["seen"])), (0, 0), "{report}");
     assert!(reasons(&report)[0].contains("netdyno clone capture"), "{:?}", reasons(&report));
     assert_eq!((online.seen().counts().len(), target.seen().connections.len()), (200, 0));
+}
+
+/// Strangers hold more connections than there are seats, say random bytes and half of a greeting, and come and go by the thousand: the one with
+/// the key is let in meanwhile, and all others are counted.
+#[test]
+fn strangers_at_the_port_of_captures_are_bounded_and_counted_and_shut_nobody_out() {
+    let (three, dir) = (Three::new(), folder());
+    let key = key(&dir, "key");
+    let [online, target] = three.servers(2000);
+    let clone = three.listening(&key, "");
+    let pid = clone.pid();
+    let connect = || std::net::TcpStream::connect("10.77.2.2:7117").expect("it listens");
+    let held = three.online.run_in(|| {
+        let noise: Vec<u8> = (0..4096u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let said = [&[][..], &noise[..], &noise[..3], &[0, 0, 0, 40, 1, 2, 3], &[0xff; 64]];
+        for number in 0..2000 {
+            let _ = connect().write_all(said[number % said.len()]);
+        }
+        (0..100).map(|_| connect()).collect::<Vec<_>>()
+    });
+    let held = held.expect("a namespace");
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").count();
+    assert!(threads < 64, "{threads} threads");
+    let agent = three.agent(&key, "");
+    oracle::run(&three.clients, "10.77.1.1:80", LOAD);
+    drop(held);
+    stopped(agent).0.ok();
+    let (_, report) = ended(clone);
+    assert_copied(&report, &online.seen(), &target.seen(), 1);
+    assert_eq!(number(&cloned(&report)["turned_away"]), 2100, "{report}");
+    assert!(
+        report["warnings"].to_string().contains("2,100 connections to 10.77.2.2:7117 were not let in"),
+        "{report}"
+    );
 }
 
 #[test]

@@ -270,6 +270,64 @@ fn an_uptime_that_wraps_and_a_clock_that_is_set_are_no_restart() {
 }
 
 #[test]
+fn a_clock_that_is_set_where_something_is_lost_is_no_restart() {
+    // With uptimes, by a day back, an hour and some minutes on; the exporter had been up for an hour.
+    for set_s in [-86_400i64, -3_600, 3_000, 600] {
+        let mut sequence = Sequence::default();
+        let mut at = |number: u32, uptime: u32, at_s: i64| {
+            sequence.arrive(number, &Holds::of(1).up(uptime).exported(at_s as u32), false)
+        };
+        at(0, 3_600_000, 1_000_000);
+        assert_eq!(at(3, 3_601_000, 1_000_001 + set_s), Verdict::Next, "{set_s}");
+        // One of before that was overtaken by the clock.
+        if set_s > 0 {
+            assert_eq!(at(2, 3_598_000, 999_998), Verdict::Late);
+        }
+        let tally = sequence.tally();
+        let missing = if set_s > 0 { 1 } else { 2 };
+        assert_eq!((tally.missing, tally.restarts, tally.duplicates), (missing, 0, 0), "{set_s}");
+    }
+    // IPFIX says no uptime: its numbers go on.
+    let mut sequence = Sequence::default();
+    sequence.arrive(0, &holds(10, 1_000_000), true);
+    assert_eq!(sequence.arrive(30, &holds(10, 1_000_000 - 86_400), true), Verdict::Next);
+    assert_eq!((sequence.tally().missing, sequence.tally().restarts), (20, 0));
+    // And who begins anew without a clock (it is 1970) does, whatever its number.
+    let mut sequence = Sequence::default();
+    let mut at = |number: u32, uptime: u32, at_s: u32| {
+        sequence.arrive(number, &Holds::of(1).up(uptime).exported(at_s), false)
+    };
+    at(10, 3_600_000, 1_700_000_000);
+    assert_eq!([at(0, 20_000, 20), at(1, 21_000, 21)], [Verdict::Anew, Verdict::Next]);
+}
+
+#[test]
+fn holes_of_messages_that_wait_are_not_forgotten_before_their_records_are_counted() {
+    let mut sequence = Sequence::default();
+    // 200 messages of ten records each, of which nobody can count any until the template comes; and 200 numbers that are lost.
+    for message in 1..=200u32 {
+        let holds = Holds { unread: message, ..Holds::default().exported(100) };
+        sequence.arrive((message - 1) * 10, &holds, true);
+    }
+    for number in 0..200u32 {
+        sequence.arrive(2_000 + number * 2, &holds(1, 100), true);
+    }
+    assert_eq!((sequence.tally().uncounted, sequence.tally().missing), (2_000, 199));
+    for message in 1..=200u32 {
+        sequence.counted(message, &Holds::of(if message == 7 { 4 } else { 10 }), true);
+    }
+    assert_eq!((sequence.tally().uncounted, sequence.tally().missing), (0, 199 + 6));
+}
+
+#[test]
+fn what_holds_nothing_and_is_overtaken_tells_nothing_of_how_is_counted() {
+    let mut sequence = Sequence::default();
+    sequence.arrive(46, &holds(11, 100), true);
+    assert_eq!(sequence.arrive(46, &holds(0, 99), true), Verdict::Late);
+    assert_eq!((sequence.tally().late, sequence.tally().missing), (1, 0));
+}
+
+#[test]
 fn the_same_number_on_other_content_is_no_duplicate() {
     let mut sequence = Sequence::default();
     let of = |print: u32| Holds { print, ..holds(30, 100) };

@@ -22,15 +22,16 @@ use snapshot::Board;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use transport::lobby::Lobby;
 
 /// Agents at once.
 const MOST_AGENTS: usize = 64;
-/// Connections that have not shown that they have the key, at once, and how long each has.
+/// Connections that have not shown that they have the key, at once (see [`Lobby`]), and how long each has.
 const MOST_STRANGERS: usize = 32;
 const GREETS: Duration = Duration::from_secs(3);
 /// An agent that says nothing for so long is gone: it says something five times a second.
@@ -106,7 +107,11 @@ struct All {
     over: Arc<AtomicBool>,
     shared: Shared,
     accounts: Mutex<Accounts>,
-    strangers: AtomicUsize,
+    lobby: Arc<Lobby>,
+    /// Connections, and of these agents that were let in and others, which were not.
+    came: AtomicU64,
+    entered: AtomicU64,
+    turned_away: AtomicU64,
     refused: AtomicU64,
     cpu_ns: AtomicU64,
 }
@@ -216,7 +221,10 @@ impl Listening {
             over: Arc::clone(&shared.over),
             shared,
             accounts: Mutex::new(Accounts { live: [None; MOST_AGENTS], ended: Account::default() }),
-            strangers: AtomicUsize::new(0),
+            lobby: Lobby::new(MOST_STRANGERS),
+            came: AtomicU64::new(0),
+            entered: AtomicU64::new(0),
+            turned_away: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             cpu_ns: AtomicU64::new(0),
         });
@@ -236,7 +244,21 @@ impl Listening {
         let _ = self.thread.join();
         let standing = *self.all.shared.standing.lock().unwrap_or_else(PoisonError::into_inner);
         let cpu_ns = self.all.cpu_ns.load(Relaxed);
-        Done { funnel: standing.funnel, dropped: standing.dropped, cpu_ns, ..Done::default() }
+        let [came, entered, turned_away] =
+            [&self.all.came, &self.all.entered, &self.all.turned_away].map(|count| count.load(Relaxed));
+        let wrong = (came != entered + turned_away).then(|| {
+            format!(
+                "{came} connections of captures came, {entered} were let in and {turned_away} turned away"
+            )
+        });
+        Done {
+            funnel: standing.funnel,
+            dropped: standing.dropped,
+            cpu_ns,
+            turned_away,
+            contradiction: wrong,
+            ..Done::default()
+        }
     }
 }
 
@@ -248,25 +270,32 @@ fn listen(listener: &TcpListener, all: &Arc<All>) {
         let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&patience));
         threads.retain(|thread| !thread.is_finished());
         let Ok((socket, from)) = listener.accept() else { continue };
-        // Who has shown nothing is turned away without a word where there are too many of them.
-        if all.strangers.fetch_add(1, Relaxed) >= MOST_STRANGERS {
-            all.strangers.fetch_sub(1, Relaxed);
+        all.came.fetch_add(1, Relaxed);
+        // Where there are too many who have shown nothing, one of them goes: of the address with the most.
+        let Ok(seat) = all.lobby.enter(&socket, Some(from.ip())) else {
+            all.turned_away.fetch_add(1, Relaxed);
             continue;
-        }
+        };
         let own = Arc::clone(all);
         let thread = std::thread::Builder::new().name("agent".to_owned());
         let spawned = thread.spawn(move || {
             let agent = greet(&own, &socket, from);
-            own.strangers.fetch_sub(1, Relaxed);
-            if let Some(agent) = agent {
-                agent.run(&own);
+            drop(seat);
+            match agent {
+                Some(agent) => {
+                    own.entered.fetch_add(1, Relaxed);
+                    agent.run(&own);
+                }
+                None => {
+                    own.turned_away.fetch_add(1, Relaxed);
+                }
             }
             own.cpu_ns.fetch_add(cpu_time().as_nanos() as u64, Relaxed);
         });
         match spawned {
             Ok(thread) => threads.push(thread),
             Err(_) => {
-                all.strangers.fetch_sub(1, Relaxed);
+                all.turned_away.fetch_add(1, Relaxed);
             }
         }
     }

@@ -52,7 +52,9 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             .into_iter()
             .filter_map(Comparison::contradiction)
             .chain(funnel.contradictions())
+            .chain(done.iter().filter_map(|done| done.contradiction.clone()))
             .collect(),
+        turned_away: done.iter().map(|done| done.turned_away).sum(),
         cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
     });
 }
@@ -166,6 +168,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     judge_capture(report, args, &cloned);
     judge_sessions(report, args, &cloned);
     warn_of_what_was_left_out(report, &cloned);
+    warn_of_strangers(report, args, &cloned);
     if args.dry_run {
         return;
     }
@@ -174,6 +177,19 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     judge_answers(report, args, &cloned);
     if let Some(noise) = &cloned.noise {
         judge_noise(report, noise);
+    }
+}
+
+/// Who connected where captures of other hosts do, and was none.
+fn warn_of_strangers(report: &mut Report, args: &Cloning, cloned: &Cloned) {
+    if cloned.turned_away > 0 {
+        let said = format!(
+            "{} to {} {} not let in: no capture that has the key and captures this server",
+            units::counted(cloned.turned_away, "connection"),
+            args.listen.as_deref().unwrap_or_default(),
+            if cloned.turned_away == 1 { "was" } else { "were" }
+        );
+        report.warnings.add(Code::CaptureElsewhere, said);
     }
 }
 

@@ -62,6 +62,10 @@ pub struct Done {
     pub noise: Comparison,
     pub cpu_ns: u64,
     pub fault: Option<String>,
+    /// Connections of captures on other hosts that were not let in,
+    pub turned_away: u64,
+    /// and what of all of them does not add up.
+    pub contradiction: Option<String>,
     /// It was told to end before its captures were read.
     pub unread: bool,
 }
@@ -447,7 +451,7 @@ impl Worker {
         let [first, second] = self.copies.sides;
         let noise = second.comparison;
         let (dropped, comparison) = (self.dropped, first.comparison);
-        Done { funnel, dropped, comparison, noise, cpu_ns, fault, unread: false }
+        Done { funnel, dropped, comparison, noise, cpu_ns, fault, ..Done::default() }
     }
 }
 

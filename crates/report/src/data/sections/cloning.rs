@@ -31,6 +31,10 @@ pub struct Cloned {
     /// What does not add up. There must be none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
+    /// Connections to the port for captures on other hosts that were not let in: they did not show the key within three seconds, or capture
+    /// something else.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub turned_away: u64,
     /// CPU time of the threads that copied, in nanoseconds.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub cpu_ns: u64,
