@@ -67,6 +67,8 @@ __all__ = [
     "FlowTrial",
     "Flows",
     "FlowsFound",
+    "Forwarded",
+    "ForwardedSessions",
     "GoalResult",
     "Group",
     "HardwareStamps",
@@ -103,6 +105,7 @@ __all__ = [
     "ReportData",
     "RequestedRate",
     "Resolved",
+    "Returned",
     "RoundTrip",
     "Rx",
     "RxInterface",
@@ -176,6 +179,8 @@ class Achieved(Record):
     """What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`)."""
     flows: Flows | None
     """5-tuples among the frames that were sent."""
+    forwarded: Forwarded | None
+    """What became of sessions that were captured for a clone on another host (`netdyno clone capture`)."""
     frame_sizes: Rows[Bucket]
     """Frames by size in bytes, the FCS counted (a 60-byte buffer is a 64-byte frame)."""
     latency_clock: LatencyClock | None
@@ -198,6 +203,8 @@ class Achieved(Record):
     """What each port sent and what arrived of it, where several sent for themselves; `tx`, `rx` and `loss` are the sums."""
     reflection: Reflection | None
     """What became of the frames that arrived at a reflector (`netdyno reflect`)."""
+    returned: Returned | None
+    """What the return agent at a clone's target did (`netdyno clone return`)."""
     round_trip: bool
     """The frames were sent back by a reflector and measured where they had left: what arrived, was lost and took how long is
     of the way there and back. Left out when false."""
@@ -241,6 +248,7 @@ class Achieved(Record):
         "endpoint": ("Endpoint", None),
         "endpoint_search": ("EndpointSearch", None),
         "flows": ("Flows", None),
+        "forwarded": ("Forwarded", None),
         "frame_sizes": ("*Bucket", ()),
         "latency_clock": ("LatencyClock", None),
         "latency_ns": ("Distribution", None),
@@ -252,6 +260,7 @@ class Achieved(Record):
         "passages": ("*Passage", ()),
         "ports": ("*PortResult", ()),
         "reflection": ("Reflection", None),
+        "returned": ("Returned", None),
         "round_trip": ("", False),
         "rx": ("Rx", None),
         "search": ("SearchResult", None),
@@ -579,6 +588,9 @@ class Cloned(Record):
     """Bytes that were to be said to the target."""
     sessions: ClonedSessions
     """Sessions."""
+    turned_away: int | None
+    """Connections to the port for captures on other hosts that were not let in: they did not show the key within three
+    seconds, or capture something else."""
 
     _MEMBERS = {
         "answers": ("ClonedAnswers", None),
@@ -591,6 +603,7 @@ class Cloned(Record):
         "noise": ("ClonedNoise", None),
         "sent": ("ClonedSent", None),
         "sessions": ("ClonedSessions", None),
+        "turned_away": ("", None),
     }
 
 
@@ -2416,6 +2429,101 @@ class FlowsFound(Record):
     }
 
 
+class Forwarded(Record):
+    """What became of sessions that were captured for a clone on another host (`netdyno clone capture`)."""
+
+    arrived_sessions: int | None
+    """Forwarded sessions that the clone had of it. Left out where the clone was no part of the same job."""
+    connections: int
+    """Connections to the clone that were established."""
+    cpu_ns: int
+    """CPU time in nanoseconds."""
+    dropped_frames: int
+    """Frames that the kernel had no room for."""
+    duration_ns: int
+    """How long it ran, in nanoseconds."""
+    frames: int
+    """Frames that were captured."""
+    from_clients: int
+    """Segments among the frames that came from clients."""
+    from_server: int
+    """Segments among the frames that came from the server."""
+    lost_bytes: int
+    """Bytes of records that were thrown away, because the connection broke."""
+    on: str
+    """The interface where they were captured."""
+    queued_bytes: int
+    """Bytes of records, before encryption, that were put in the queue to the clone."""
+    seed: int | None
+    """The seed by which sessions were chosen; left out where all were."""
+    send_to: str
+    """The clone that they went to."""
+    sent_bytes: int
+    """Bytes that the connection took, encrypted."""
+    sessions: ForwardedSessions
+    """Sessions by what became of them."""
+
+    _MEMBERS = {
+        "arrived_sessions": ("", None),
+        "connections": ("", None),
+        "cpu_ns": ("", None),
+        "dropped_frames": ("", None),
+        "duration_ns": ("", None),
+        "frames": ("", None),
+        "from_clients": ("", None),
+        "from_server": ("", None),
+        "lost_bytes": ("", None),
+        "on": ("", None),
+        "queued_bytes": ("", None),
+        "seed": ("", None),
+        "send_to": ("", None),
+        "sent_bytes": ("", None),
+        "sessions": ("ForwardedSessions", None),
+    }
+
+
+class ForwardedSessions(Record):
+    """Captured sessions by what became of them."""
+
+    forwarded: int
+    """Sessions that were forwarded from their beginning."""
+    half_open: int
+    """Not forwarded: SYNs whose connection was never established."""
+    lost: int
+    """Forwarded sessions that were given up, because the connection to the clone broke."""
+    midstream: int
+    """Not forwarded: sessions that were open before the start."""
+    over_ceiling: int
+    """Not forwarded: sessions beyond what may be taken of the machine."""
+    over_link: int
+    """Not forwarded: sessions for which there was no room on the way to the clone, or no clone."""
+    over_rate: int
+    """Not forwarded: sessions beyond the rate."""
+    over_sessions: int
+    """Not forwarded: sessions beyond the number that may be open at once."""
+    refused: int
+    """Not forwarded: sessions that the server refused."""
+    sampled_out: int
+    """Not forwarded: sessions that the sampling did not choose."""
+    shed: int
+    """Forwarded sessions that were given up, because there was no room for a segment, or because they took too much of the
+    machine."""
+
+    _MEMBERS = {
+        "forwarded": ("", None),
+        "half_open": ("", None),
+        "lost": ("", None),
+        "midstream": ("", None),
+        "over_ceiling": ("", None),
+        "over_link": ("", None),
+        "over_rate": ("", None),
+        "over_sessions": ("", None),
+        "refused": ("", None),
+        "sampled_out": ("", None),
+        "shed": ("", None),
+    }
+
+
 class GoalResult(Record):
     """What came of one goal of a search for the throughput."""
 
@@ -2473,7 +2581,7 @@ class HardwareStamps(Record):
 
 
 class HeldSessions(Record):
-    """TCP connections that were held open."""
+    """Connections that were held open."""
 
     answered_again: int
     """Those of them that had a whole answer."""
@@ -2481,6 +2589,9 @@ class HeldSessions(Record):
     """So many were to be held."""
     closing_ns: int
     """How long it took to close those that were left."""
+    from_server: bool
+    """They were used again from the other side: those that were answered are those to which a datagram came that the server
+    sent to the address and port that it had seen."""
     held: int
     """So many were when all had been opened: answered, and neither side had closed."""
     opening_ns: int
@@ -2494,6 +2605,7 @@ class HeldSessions(Record):
         "answered_again": ("", None),
         "asked": ("", None),
         "closing_ns": ("", None),
+        "from_server": ("", False),
         "held": ("", None),
         "opening_ns": ("", None),
         "used_again": ("", None),
@@ -3107,6 +3219,9 @@ class Metering(Record):
 
     active_records: int
     """Records that ended because they lasted longer than the active timeout."""
+    arrived_records: int | None
+    """Records that arrived, by the counts of collectors that agents ran as parts of the same job. Left out where there were
+    none."""
     closed_records: int
     """Records that ended with TCP's FIN or RST."""
     collectors: Rows[Collector]
@@ -3129,6 +3244,8 @@ class Metering(Record):
     """The longest search in the table of flows, in steps."""
     malformed_frames: int
     """Frames whose headers are cut off or contradict each other."""
+    missing_records: int | None
+    """Records that were sent and did not arrive there."""
     most_flows: int
     """The most flows at once."""
     octets: int
@@ -3164,6 +3281,7 @@ class Metering(Record):
 
     _MEMBERS = {
         "active_records": ("", None),
+        "arrived_records": ("", None),
         "closed_records": ("", None),
         "collectors": ("*Collector", ()),
         "displaced_records": ("", None),
@@ -3175,6 +3293,7 @@ class Metering(Record):
         "left_frames": ("", 0),
         "longest_search": ("", None),
         "malformed_frames": ("", None),
+        "missing_records": ("", None),
         "most_flows": ("", None),
         "octets": ("", None),
         "other_frames": ("", None),
@@ -3634,6 +3753,53 @@ class Resolved(Record):
     }
 
 
+class Returned(Record):
+    """What the return agent at a clone's target did (`netdyno clone return`)."""
+
+    closed_packets: int
+    """Packets of the tunnel that came while the agent was not at work, dropped."""
+    connections: int
+    """Connections of copies that were let in."""
+    ended_sockets: int
+    """Sockets of copies that were ended at the end."""
+    foreign_packets: int
+    """Packets with addresses and ports of copies that came by another way, dropped."""
+    kept_answers: int
+    """Answers to copies that the tunnel did not take and that were kept from clients."""
+    kept_fragments: int
+    """Fragments of the server's TCP segments that were kept from clients."""
+    kept_icmp_errors: int
+    """ICMP errors about copies that were kept from clients."""
+    malformed_packets: int
+    """Packets of the tunnel that are none for the server, dropped."""
+    packets: int
+    """Packets of copies that were let in."""
+    refused_connections: int
+    """Connections of copies that were refused, because there was no room for them."""
+    removed_filters: int
+    """Filters that were taken away at the end."""
+    steered_packets: int
+    """Answers that were steered back to the clone, in packets."""
+    unknown_packets: int
+    """Packets of the tunnel of connections that were not let in, dropped."""
+
+    _MEMBERS = {
+        "closed_packets": ("", None),
+        "connections": ("", None),
+        "ended_sockets": ("", None),
+        "foreign_packets": ("", None),
+        "kept_answers": ("", None),
+        "kept_fragments": ("", None),
+        "kept_icmp_errors": ("", None),
+        "malformed_packets": ("", None),
+        "packets": ("", None),
+        "refused_connections": ("", None),
+        "removed_filters": ("", None),
+        "steered_packets": ("", None),
+        "unknown_packets": ("", None),
+    }
+
+
 class RoundTrip(Record):
     """Round trips of segments and their acknowledgements."""
 
@@ -3902,8 +4068,9 @@ class SessionTrial(Record):
 
 
 class Sessions(Record):
-    """What became of TCP connections. `opened` is the sum of `finished`, `failed` and `open`, and `failed` that of `reset`,
-    `timed_out`, `unanswered`, `closed_early`, `refused` and `abandoned`."""
+    """What became of TCP connections, or of UDP sessions, which are called connections here, too. `opened` is the sum of
+    `finished`, `failed` and `open`, and `failed` that of `reset`, `timed_out`, `unanswered`, `closed_early`, `refused` and
+    `abandoned`."""
 
     abandoned: int
     """Connections that were ended by a RST from here, because the run was ended before its time."""
@@ -3912,11 +4079,13 @@ class Sessions(Record):
     answer_ns: Distribution | None
     """From the first sending of the request to the end of its answer."""
     answers: int
-    """Whole answers: the sum of the next seven. An answer is whole when as many bytes came as its head announces, and, where
+    """Whole answers: the sum of the next eight. An answer is whole when as many bytes came as its head announces, and, where
     the server is to close, it has closed; of `answers_to_the_close` the close alone tells."""
     answers_to_the_close: int
     """Whole answers whose length their first segment does not say, and which the close of the server ended: one that was cut
     short looks the same."""
+    application: str
+    """What was spoken: http (over TCP) or udp."""
     arp_replies: int
     """ARP requests for addresses of clients that were answered."""
     client_addresses: int
@@ -3928,22 +4097,23 @@ class Sessions(Record):
     deferred_requests: int
     """Requests that had no room in the frame that asked for them, and left by the next frame of the sending thread."""
     duplicates: int
-    """Segments of the server that came again."""
+    """Segments of the server that came again; of UDP answers to requests that had been answered."""
     duration_ns: int
     """Time until all were over."""
     established: int
-    """Connections that the server accepted (SYN-ACK)."""
+    """Connections that the server accepted (SYN-ACK); of UDP sessions that had a first answer."""
     failed: int
     """Connections that did not."""
     finished: int
     """Connections that went to their end: each request had a whole answer, whatever its status, and either side closed and had
-    that acknowledged; or the client ended it by a RST, where that was asked for."""
+    that acknowledged; or the client ended it by a RST, where that was asked for. A session of UDP is over when all is
+    answered and it is not held any more."""
     finished_per_second: float
     """Connections that were finished, a second of that time, or of `opening_ns` where that is longer."""
     first_client: str
     """The first address of the clients, and how many there are."""
     handshake_ns: Distribution | None
-    """From the first SYN to the SYN-ACK; a SYN that was lost is part of it."""
+    """From the first SYN to the SYN-ACK; a SYN that was lost is part of it. Left out of UDP, which has none."""
     held: HeldSessions | None
     """Of connections that were held open."""
     intended_per_second: float | None
@@ -3963,10 +4133,12 @@ class Sessions(Record):
     """Neighbour solicitations for addresses of clients that were answered."""
     not_http: int
     """Whole answers that do not begin with a status of HTTP/1.1."""
+    numbered_answers: int
+    """Answers over UDP: datagrams with the number of the request that was to be answered."""
     open: int
     """Connections that were still open at the end, as their slots say: none, unless the run broke off."""
     opened: int
-    """Connections of which a SYN was sent."""
+    """Connections of which a SYN was sent; of UDP sessions of which a request was sent."""
     opened_per_second: float
     """New connections a second in that time."""
     opening_ns: int
@@ -4030,6 +4202,7 @@ class Sessions(Record):
         "answer_ns": ("Distribution", None),
         "answers": ("", 0),
         "answers_to_the_close": ("", 0),
+        "application": ("", 'http'),
         "arp_replies": ("", None),
         "client_addresses": ("", None),
         "closed_early": ("", 0),
@@ -4052,6 +4225,7 @@ class Sessions(Record):
         "nat": ("NatCounts", None),
         "neighbour_advertisements": ("", 0),
         "not_http": ("", 0),
+        "numbered_answers": ("", 0),
         "open": ("", 0),
         "opened": ("", None),
         "opened_per_second": ("", None),
@@ -4127,7 +4301,8 @@ class SessionsSearch(Record):
 
 
 class SessionsServed(Record):
-    """TCP connections that a server without state answered: it knows segments, and not which of them are of one connection."""
+    """TCP connections or UDP sessions that a server without state answered: it knows segments, and not which of them are of
+    one connection."""
 
     answer_bytes: int
     """Bytes of answers."""
@@ -4145,6 +4320,9 @@ class SessionsServed(Record):
     """Segments whose lengths contradict themselves."""
     neighbour_advertisements: int
     """Neighbour solicitations for its address that were answered."""
+    relayed: int
+    """Of UDP: datagrams that were sent to the address and port of an earlier request, because a client asked for that through
+    another session."""
     request_bytes: int
     """Bytes of requests."""
     requests: int
@@ -4167,6 +4345,7 @@ class SessionsServed(Record):
         "listen": ("", None),
         "malformed": ("", None),
         "neighbour_advertisements": ("", 0),
+        "relayed": ("", 0),
         "request_bytes": ("", None),
         "requests": ("", None),
         "resets": ("", None),
@@ -4677,6 +4856,9 @@ class Stream(Record):
     """Mean extent of reordering (RFC 4737, 4.2.2)."""
     reordered_frames: int
     """Frames that arrived after a later one (RFC 4737, 3)."""
+    restarted: bool
+    """A sender restarted its numbers while it was measured: how many of its frames were lost, came again or out of order is
+    not known, and the counts of those say only what was seen."""
     rx_bytes: int
     """Bytes of those, layer 2 without FCS."""
     rx_frames: int
@@ -4703,6 +4885,7 @@ class Stream(Record):
         "reorder_extent_max": ("", None),
         "reorder_extent_mean": ("", None),
         "reordered_frames": ("", None),
+        "restarted": ("", False),
         "rx_bytes": ("", None),
         "rx_frames": ("", None),
         "stream": ("", None),
@@ -5336,6 +5519,8 @@ _CLASSES: dict[str, type[Record]] = {
     "FlowTrial": FlowTrial,
     "Flows": Flows,
     "FlowsFound": FlowsFound,
+    "Forwarded": Forwarded,
+    "ForwardedSessions": ForwardedSessions,
     "GoalResult": GoalResult,
     "Group": Group,
     "HardwareStamps": HardwareStamps,
@@ -5372,6 +5557,7 @@ _CLASSES: dict[str, type[Record]] = {
     "ReportData": ReportData,
     "RequestedRate": RequestedRate,
     "Resolved": Resolved,
+    "Returned": Returned,
     "RoundTrip": RoundTrip,
     "Rx": Rx,
     "RxInterface": RxInterface,

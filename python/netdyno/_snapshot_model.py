@@ -269,6 +269,8 @@ class Distribution(Percentiles):
 class Endpoint(Record):
     """An endpoint test, or a server of such."""
 
+    all_tests: int | None
+    """Of a mesh: all of its tests."""
     clients: int | None
     """Of a server: clients now."""
     cwnd_bytes: int | None
@@ -281,22 +283,29 @@ class Endpoint(Record):
     """Bytes of payload that arrived in streams; of a server those of tests that are over, both ways."""
     retransmits: int | None
     """Segments that they sent again."""
+    round: int | None
+    """Of a mesh: the round that goes on, from 1."""
+    rounds: int | None
+    """Of a mesh: all of its rounds."""
     rtt_ns: int | None
     """Mean smoothed round-trip time of the connections that send."""
     sent_bytes: int
     """Bytes of payload that left this host in streams."""
     tests: int | None
-    """Of a server: tests that are over."""
+    """Of a server and of a mesh: tests that are over."""
     transactions: int | None
     """Transactions that were answered."""
 
     _MEMBERS = {
+        "all_tests": ("", None),
         "clients": ("", None),
         "cwnd_bytes": ("", None),
         "latency_p50_ns": ("", None),
         "latency_p99_ns": ("", None),
         "received_bytes": ("", None),
         "retransmits": ("", None),
+        "round": ("", None),
+        "rounds": ("", None),
         "rtt_ns": ("", None),
         "sent_bytes": ("", None),
         "tests": ("", None),
