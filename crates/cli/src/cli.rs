@@ -13,6 +13,7 @@ pub mod drops;
 pub mod edit;
 pub mod endpoint;
 mod foreign;
+mod grants;
 pub mod help;
 pub mod job;
 pub mod lab;

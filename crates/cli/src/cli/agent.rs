@@ -34,6 +34,10 @@ pub struct Agent {
 /// What jobs may do.
 #[derive(Debug, Args)]
 pub struct Allowed {
+    /// What jobs may do stands in this file, too: YAML with these options as members, such as `allow_interface: [eth1]` and
+    /// `max_rate: 10mpps`. It is read once, and others than its owner must not be able to write it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub grants: Option<PathBuf>,
     /// Jobs may use interfaces of these names: eth1, 'veth*', rx0@receiver. A pattern without @ is of the agent's own network
     /// namespace. May be given more than once, as the others below.
     #[arg(long, value_name = "PATTERN")]
@@ -100,6 +104,8 @@ impl Allowed {
             }
         };
         let Allowed {
+            // What it says stands in the others.
+            grants: _,
             allow_interface,
             max_rate,
             folder,

@@ -11,9 +11,10 @@ use std::os::fd::AsFd;
 const UNREAD: u8 = 2;
 
 pub fn run(args: Agent) -> Result<u8> {
-    let words = args.allowed.words();
-    clocks::pretend(args.allowed.clock_ahead);
-    let options = options(args.allowed)?;
+    let allowed = args.allowed.with_file()?;
+    let words = allowed.words();
+    clocks::pretend(allowed.clock_ahead);
+    let options = options(allowed)?;
     if let Some(id) = args.id {
         return super::nats::serve(&id, args.lease, &args.nats, args.at_server, words);
     }

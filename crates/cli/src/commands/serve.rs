@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub fn run(args: Serve) -> Result<u8> {
-    let Serve { listen, token_file, cert, key, host_name, mut allowed } = args;
+    let Serve { listen, token_file, cert, key, host_name, allowed } = args;
+    let mut allowed = allowed.with_file()?;
     let listen: Listen = listen.parse().map_err(|wrong| anyhow!("--listen: {wrong}"))?;
     let token = token_file.as_deref().map(|file| {
         Token::read(file).with_context(|| {
