@@ -141,8 +141,8 @@ fn a_duration_ends_all_parts_and_a_share_is_chosen_where_it_is_captured() {
     ];
     let running = four.begin(&words.concat(), &four.agents());
     oracle::run(&four.three.clients, "10.77.1.1:80", Load { connections: 60, ..LOAD });
-    let ran = running.wait();
-    let report = ran.ok().json();
+    let ran = running.wait().ok();
+    let report = ran.json();
     let (online, target) = (online.seen(), target.seen());
     let forwarded = &report["result"]["forwarded"]["sessions"];
     let (chosen, left) = (number(&forwarded["forwarded"]), number(&forwarded["sampled_out"]));
@@ -151,6 +151,19 @@ fn a_duration_ends_all_parts_and_a_share_is_chosen_where_it_is_captured() {
     assert_eq!(target.connections.len() as u64, chosen);
     assert_eq!(number(&report["resolved"]["duration_ns"]), 4_000_000_000);
     assert_eq!(number(&cloned(&report)["sessions"]["sampled_out"]), left, "the clone was told of them");
+    // Once more: where it was captured nothing is copied then either.
+    let dir = folder();
+    let path = dir.path().join("result.json");
+    std::fs::write(&path, &ran.stdout).expect("a file");
+    let path = path.display().to_string();
+    let words = ["rerun", &path, "--allow-address", "10.77.4.2:80", "--json"];
+    start(command(&words, &[])).wait().refused(&["--at 10.77.3.2@copy", "--agent"]);
+    let _servers = four.servers();
+    let again = start(command(&words, &four.agents())).wait().json();
+    assert_eq!(again["requested_at"], "10.77.3.2@copy");
+    for (name, kind) in [("prod", "clone capture"), ("copy", "clone")] {
+        assert_eq!(of(&again, name)["report"]["command"], kind, "{again}");
+    }
     four.nothing_is_left();
 }
 
