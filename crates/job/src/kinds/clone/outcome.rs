@@ -169,7 +169,7 @@ pub fn judge(
     for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
         verdict.fall_short(Code::SourceFailed, format!("capturing was interrupted: {fault}"));
     }
-    let is_of_interest = !is_brief || funnel.frames.captured > 0;
+    let is_of_interest = !is_brief || funnel.frames.from_clients + funnel.frames.from_server > 0;
     if is_of_interest && let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
         verdict.fall_short(Code::CaptureOneSided, said);
     }
