@@ -153,13 +153,8 @@ impl Grants {
 
     /// An interface, if it is granted: by the name that is written, and by the kernel's own for it.
     pub(crate) fn interface(&self, setting: &str, written: &str) -> Result<Place, Fault> {
-        let refused = |name: &str| {
-            let name = report::units::printable(name);
-            Fault::of_setting(FaultKind::Refused, setting, format!("{name} is not granted to this agent"))
-                .remedy(format!("start the agent with --allow-interface {name}"))
-        };
         if !self.has_interface(written) {
-            return Err(refused(written));
+            return Err(no_interface(setting, written));
         }
         let place = Place::find(written)
             .map_err(|error| Fault::of_setting(FaultKind::Usage, setting, job::in_full(&error)))?;
@@ -167,7 +162,7 @@ impl Grants {
             Some((_, namespace)) => format!("{}@{namespace}", place.interface.name),
             None => place.interface.name.clone(),
         };
-        if self.has_interface(&kernels) { Ok(place) } else { Err(refused(&kernels)) }
+        if self.has_interface(&kernels) { Ok(place) } else { Err(no_interface(setting, &kernels)) }
     }
 
     /// Looks through all texts of a job, and puts the places of its files into it. What it uses, outside of labs.
@@ -266,6 +261,33 @@ impl Grants {
         }
     }
 
+    /// Would it grant a job, as far as that is known without its host's interfaces and files?
+    ///
+    /// # Errors
+    /// What is not granted.
+    fn foresees(&self, mut value: Value, job: &Job) -> Result<(), Fault> {
+        self.job(job, false)?;
+        let mut fault = None;
+        each_text(&mut value, &mut |setting, reach, text| {
+            if fault.is_some() {
+                return;
+            }
+            let looked = match reach {
+                Reach::Interface if setting.contains("yes_disrupt") => {
+                    self.listed(setting, (text, "--yes-disrupt"), self.yes_disrupt.contains(text))
+                }
+                Reach::Interface if !self.has_interface(text) => Err(no_interface(setting, text)),
+                Reach::Address => self.address(setting, text),
+                Reach::Listens => {
+                    self.listed(setting, (text, "--allow-listen"), any_fits(&self.listen, text))
+                }
+                _ => Ok(()),
+            };
+            fault = looked.err();
+        });
+        fault.map_or(Ok(()), Err)
+    }
+
     /// May jobs be of this kind?
     fn kind(&self, kind: &'static str) -> Result<(), Fault> {
         let granted = match self.kinds.is_empty() {
@@ -289,6 +311,11 @@ impl Grants {
                 (&target, "--allow-public-target"),
                 self.public_targets.contains(&target),
             )?;
+        }
+        if let Job::ReturnAgent(back) = job
+            && let Some(engine) = back.engine
+        {
+            self.address("engine", &engine.to_string())?;
         }
         if let Job::EndpointServer(server) = job
             && server.user.is_some()
@@ -387,6 +414,32 @@ impl Grants {
         }
         let what = format!("{percent} percent of {rate} may be more than this agent grants, {limit}");
         Err(Fault::of_setting(FaultKind::Refused, setting, what))
+    }
+}
+
+fn no_interface(setting: &str, name: &str) -> Fault {
+    let name = report::units::printable(name);
+    Fault::of_setting(FaultKind::Refused, setting, format!("{name} is not granted to this agent"))
+        .remedy(format!("start the agent with --allow-interface {name}"))
+}
+
+impl May {
+    /// Would an agent that says so carry out such a job? What only its host knows, it alone decides: files, names and the interfaces' use.
+    ///
+    /// # Errors
+    /// What is not granted, as the agent itself would say it.
+    pub fn foresees(&self, job: &Job) -> Result<(), Fault> {
+        let grants = Grants {
+            interfaces: self.interfaces.clone(),
+            yes_disrupt: self.yes_disrupt.clone(),
+            addresses: self.addresses.clone(),
+            listen: self.listen.clone(),
+            public_targets: self.public_targets.clone(),
+            kinds: self.kinds.clone(),
+            ..Grants::default()
+        };
+        let value = job.to_value().map_err(|error| Fault::usage(format!("job.start: {error}")))?;
+        grants.foresees(value, job)
     }
 }
 
@@ -526,8 +579,14 @@ mod tests {
     fn kinds_are_granted_by_their_names_and_some_by_nothing_else() {
         let of = |kinds: &[&str], text: &str| {
             let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-            let grants = Grants { kinds, ..Grants::default() }.checked().expect("kinds");
-            grants.job(&job(text), false).map_err(|fault| fault.to_string())
+            let addresses = vec!["10.0.0.1*".to_owned()];
+            let interfaces = vec!["a".to_owned()];
+            let grants =
+                Grants { kinds, addresses, interfaces, ..Grants::default() }.checked().expect("kinds");
+            let said = grants.job(&job(text), false).map_err(|fault| fault.to_string());
+            // Who knows no more than what the agent says foresees it.
+            assert_eq!(grants.told().foresees(&job(text)).map_err(|fault| fault.to_string()), said, "{text}");
+            said
         };
         let capture = "kind: clone-capture, on: a, server: '80', send_to: '10.0.0.1:1', key: k";
         let back = "kind: clone-return, on: a, server: ':80', engine: 10.0.0.1";
@@ -543,6 +602,14 @@ mod tests {
             let said = of(kinds, text);
             assert_eq!(said.is_ok(), granted, "{kinds:?} {text}: {said:?}");
             assert!(said.err().is_none_or(|said| said.contains("is not granted to this agent")));
+        }
+        // Who is let in as a clone is granted, too.
+        let only =
+            Grants { kinds: vec!["clone-return".into()], interfaces: vec!["a".into()], ..Grants::default() };
+        for said in [only.job(&job(back), false), only.told().foresees(&job(back))] {
+            let fault = said.expect_err("no address");
+            assert!(fault.to_string().contains("10.0.0.1 is not granted"), "{fault}");
+            assert_eq!(fault.data.remedy.as_deref(), Some("start the agent with --allow-address '10.0.0.1'"));
         }
         let bad = Grants { kinds: vec!["measures".into()], ..Grants::default() }.checked();
         assert!(bad.is_err_and(|bad| bad.to_string().contains("there is no such kind of job")));

@@ -60,6 +60,20 @@ fn joined(asked: message::Among, start_at: Option<u64>) -> Result<Among, Fault> 
     Ok(Among { hold, stamps_ahead_ns, measured, part, trial })
 }
 
+/// Who types `clone return` says with it that answers are steered there. Of an agent, who starts it says so: a target's only interface carries
+/// the default route as a rule.
+fn guard(found: &[(Used, Place)], yes_disrupt: &[String]) -> Result<(), Fault> {
+    for (used, place) in found {
+        place.guard(yes_disrupt).map_err(|error| {
+            let name = report::units::printable(&place.interface.name);
+            Fault::of_setting(FaultKind::Refused, &used.setting, job::in_full(&error)).remedy(format!(
+                "if it may be steered there all the same: start the agent with --yes-disrupt {name}"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
 /// Looks whether a job may be carried out, and puts its files where it finds them. `going`: the runs beside it.
 pub(crate) fn prepare(
     asked: JobStart,
@@ -131,6 +145,9 @@ pub(crate) fn prepare(
     let Files { names, of_file, .. } = files;
     let rest = found.and_then(|found| {
         let job = read(value)?;
+        if matches!(job, Job::ReturnAgent(_)) {
+            guard(&found, &grants.yes_disrupt)?;
+        }
         let mtu = found.iter().map(|(_, place)| place.interface.mtu).max().unwrap_or(1500);
         if !in_lab {
             grants.rate(&job, mtu, of_file)?;

@@ -16,20 +16,20 @@ use crate::moment::{Seen, summed};
 use crate::plan::{Part, Plan, Role, Unplanned, place, unknown};
 use crate::reach::Reach;
 use crate::run::Told;
-use agent::JobStart;
-use report::{Code, Note, Report, units};
+use agent::{FaultKind, JobStart, May};
+use report::{Code, Collection, Note, Report, units};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 use snapshot::{ManualControl, Snapshot, Title};
 use spec::{Adopt, CloneCapture, Cloning, Job, Probe};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where a clone waits for its capture, unless a port is said.
 const CLONE_PORT: u16 = 7117;
@@ -37,6 +37,11 @@ const CLONE_PORT: u16 = 7117;
 const KEY: &str = "clone.key";
 /// A part whose sender is over waits so long for what is still on its way.
 const SETTLES: Duration = Duration::from_millis(500);
+/// A collector that has not all records waits until nothing came for so long: a segment that was lost comes again later than this only if the way
+/// was down for longer.
+const SILENT: Duration = Duration::from_secs(2);
+/// But no longer than this, because others may export to it, too.
+const SETTLES_MOST: Duration = Duration::from_secs(20);
 /// From one snapshot of a part to the next.
 const EVERY: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(50);
@@ -92,6 +97,8 @@ struct Found {
     /// Where its packets to the target come from.
     from: Option<IpAddr>,
     key: String,
+    /// Addresses that a probe's messages come from; `None`: not all are known.
+    exports: Option<BTreeSet<IpAddr>>,
 }
 
 /// The parts of a job that is such a one by these agents; `None`: it is another one.
@@ -128,6 +135,9 @@ fn of_clone(job: &Cloning, agents: &[Reach], at: Option<&str>) -> Result<Option<
     };
     let (address, engine) = match at {
         Some(at) => {
+            if at.parse::<IpAddr>().is_ok() || at.parse::<SocketAddr>().is_ok() {
+                return together(".at", "name the agent behind the address: 10.0.0.3@AGENT");
+            }
             let (address, name) = at.rsplit_once('@').unwrap_or(("", at));
             (address, Some(named("at", name, at, agents)?))
         }
@@ -296,6 +306,12 @@ fn of_probe(job: &Probe, agents: &[Reach], at: Option<&str>) -> Result<Option<Ch
 }
 
 impl Chain {
+    /// Has a part the key that is drawn for the run? A clone without a capture of the same job has its own.
+    fn draws_key(&self, what: What) -> bool {
+        let captures = self.links.iter().any(|link| link.what == What::Capture);
+        captures && matches!(what, What::Main | What::Capture)
+    }
+
     /// The parts, as those are that any job has.
     fn plan(&self) -> Plan {
         let part = |link: &Link| Part {
@@ -317,8 +333,14 @@ struct State {
     found: Option<Found>,
     /// Parts that stand, from the first on.
     begun: usize,
+    /// Parts that their agents grant, as far as these have said.
+    granted: usize,
     /// Before all stood one of them could not be begun.
     failed: bool,
+    /// Records that the probe sent, when it is over.
+    sent: Option<u64>,
+    /// Records that each collector has, and since when it is so many.
+    collected: BTreeMap<usize, (u64, Instant)>,
 }
 
 struct Run<'a> {
@@ -370,7 +392,8 @@ pub(crate) fn carry_out(
         true => merge::merge(job, &run.plan, &came)?,
         false => merge::remains(job, &run.plan, &came),
     };
-    put_together(&mut report, job, chain, &came);
+    let exports = run.lock().found.as_ref().and_then(|found| found.exports.clone());
+    put_together(&mut report, job, (chain, exports.as_ref()), &came);
     Ok(report)
 }
 
@@ -487,12 +510,48 @@ impl Run<'_> {
             // What stands on this one has nowhere to go: the last one ends, and from there all others.
             self.end(all - 1);
         }
+        if number == self.chain.main {
+            let metered = done.as_ref().ok().and_then(|report| report.result.metering.as_ref());
+            let sent = metered.map(|metering| metering.sent_records);
+            self.change(|state| state.sent = sent);
+        }
         if number > 0 && outcome.began && done.is_ok() {
-            std::thread::sleep(SETTLES);
+            self.settle(number - 1);
         }
         self.end(number.wrapping_sub(1));
         outcome.result = done;
         outcome
+    }
+
+    /// Waits for what is still on its way to a part whose sender is over.
+    fn settle(&self, number: usize) {
+        std::thread::sleep(SETTLES);
+        let collects = self.chain.links.get(number).is_some_and(|link| link.what == What::Collector);
+        let until = Instant::now() + SETTLES_MOST;
+        let only = self.chain.links.len() == 2;
+        while collects && Instant::now() < until {
+            let state = self.lock();
+            let Some((records, since)) = state.collected.get(&number).copied() else { return };
+            // What several collectors have of a probe is no number that is known beforehand.
+            if only && state.sent.is_some_and(|sent| records >= sent) || since.elapsed() >= SILENT {
+                return;
+            }
+            drop(state);
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Looks whether the agent grants its part, before the first one is begun.
+    fn foresee(&self, job: &Value, may: &May) -> Result<(), Failed> {
+        let mut whole = job.clone();
+        whole["schema"] = json!(spec::SCHEMA);
+        // What is wrong with the job itself its agent says.
+        let read = spec::File::of(whole).ok().and_then(|mut file| file.jobs.pop());
+        if let Some(fault) = read.and_then(|job| may.foresees(&job).err()) {
+            return Err(Lost::Refused(Box::new(fault)).into());
+        }
+        self.change(|state| state.granted += 1);
+        Ok(())
     }
 
     fn part_of(&self, number: usize, outcome: &mut Outcome) -> Result<Report, Failed> {
@@ -503,11 +562,16 @@ impl Run<'_> {
         let patience = Patience { answer: self.answer, stop: Arc::clone(stop) };
         let (mut client, welcome) = Client::reach(reach, patience)?;
         let offset = client.compared()?;
-        let host = welcome.host;
+        let (host, may) = (welcome.host, welcome.may);
         outcome.host = Some(units::printable(&host.name));
         outcome.is_here = !self.boot_id.is_empty() && self.boot_id == host.boot_id && offset.may_be(0);
         outcome.offsets.push(offset);
-        let part = self.plan.parts.get(number).map(|part| part.job.clone()).unwrap_or_default();
+        let mut part = self.plan.parts.get(number).map(|part| part.job.clone()).unwrap_or_default();
+        let draws = self.chain.draws_key(link.what);
+        if draws {
+            // A file of this name here is another one.
+            part.remove("key");
+        }
         let mut contents = client.put_all(&part)?;
         if number == self.chain.main {
             let found = self.find_out(&mut client)?;
@@ -519,11 +583,13 @@ impl Run<'_> {
         let found = found.unwrap_or_default();
         let mut job = Value::Object(part);
         self.fill(&mut job, link, (&found, reach), &mut client)?;
-        if job.get("key").is_some_and(|key| key == KEY) {
+        if draws {
+            job["key"] = json!(KEY);
             let content = client.put_as(Path::new(KEY), Cursor::new(&found.key))?;
             contents.insert(KEY.to_owned(), content);
         }
-        drop(self.await_others(|state| state.begun == number)?);
+        self.foresee(&job, &may)?;
+        drop(self.await_others(|state| state.granted == all && state.begun == number)?);
         let started = client.start(&JobStart {
             job: job.as_object().cloned().unwrap_or_default(),
             contents,
@@ -532,7 +598,8 @@ impl Run<'_> {
             agree: None,
             among: None,
             closely: false,
-        })?;
+        });
+        let started = started.map_err(of_another)?;
         let name = self.name(number);
         let mut tell = |told: Told| self.tell(number, &name, told);
         client.await_begun(&started.run, stop, &mut tell)?;
@@ -546,17 +613,36 @@ impl Run<'_> {
 
     /// Where the parts meet, as the agent of the job itself knows it.
     fn find_out(&self, client: &mut Client) -> Result<Found, Failed> {
-        let Some(meets) = &self.chain.meets else { return Ok(Found::default()) };
-        let mut found = Found { at: meets.at.clone(), from: None, key: key()? };
+        let Some(meets) = &self.chain.meets else {
+            return Ok(Found { exports: self.exports(client)?, ..Found::default() });
+        };
+        let mut found = Found { at: meets.at.clone(), key: key()?, ..Found::default() };
         let captures = self.chain.links.iter().any(|link| link.what == What::Capture);
         if let (None, true, Some(server)) = (&found.at, captures, meets.server) {
-            let own = client.address_towards(server)?;
+            let own = client.address_towards(server).map_err(of_another)?;
             found.at = Some(SocketAddr::new(own, meets.port).to_string());
         }
         if let Some(target) = meets.target {
-            found.from = Some(client.address_towards(target)?);
+            found.from = Some(client.address_towards(target).map_err(of_another)?);
         }
         Ok(found)
+    }
+
+    /// Where a probe's messages come from. Of names, and where no way is known, nothing is.
+    fn exports(&self, client: &mut Client) -> Result<Option<BTreeSet<IpAddr>>, Failed> {
+        let main = self.chain.links.get(self.chain.main);
+        let list = main.and_then(|link| link.job.get("export")?.as_array()).into_iter().flatten();
+        let mut found = BTreeSet::new();
+        for text in list.filter_map(Value::as_str) {
+            let address = text.rsplit_once("://").map_or(text, |(_, address)| address);
+            let Ok(to) = address.parse::<SocketAddr>() else { return Ok(None) };
+            match client.address_towards(to.ip()) {
+                Ok(own) => found.insert(own),
+                Err(Lost::Refused(_)) => return Ok(None),
+                Err(lost) => return Err(lost.into()),
+            };
+        }
+        Ok(Some(found))
     }
 
     /// Puts what was found out into a part's job.
@@ -569,7 +655,7 @@ impl Run<'_> {
     ) -> Result<(), Failed> {
         match link.what {
             What::Main => {
-                if let Some(at) = found.at.as_ref().filter(|_| job.get("key").is_some_and(|key| key == KEY)) {
+                if let Some(at) = found.at.as_ref().filter(|_| self.chain.draws_key(link.what)) {
                     job["listen"] = json!(at);
                 }
             }
@@ -597,8 +683,36 @@ impl Run<'_> {
             Told::Snapshot(snapshot) if number == self.chain.main => {
                 self.seen().entry(number).or_default().tell(&snapshot);
             }
-            Told::Snapshot(_) | Told::Ended(_) => {}
+            Told::Snapshot(snapshot) => {
+                let Some(records) = snapshot.pointer("/collected/records").and_then(Value::as_u64) else { return };
+                self.change(|state| {
+                    let now = (records, Instant::now());
+                    let known = state.collected.entry(number).or_insert(now);
+                    if known.0 != records {
+                        *known = now;
+                    }
+                });
+            }
+            Told::Ended(_) => {}
         }
+    }
+}
+
+/// An agent that does not know a part's kind or a setting of it is of an older build, although it calls itself by the same version.
+fn of_another(lost: Lost) -> Lost {
+    match lost {
+        Lost::Refused(mut fault)
+            if fault.data.kind == FaultKind::Usage
+                && ["unknown field", "there is no member", "is no kind of job"]
+                    .iter()
+                    .any(|said| fault.message.contains(said)) =>
+        {
+            fault.message = format!("its netdyno is older than this one: {}", fault.message);
+            let remedy = "install this netdyno there, or have it copied there (`.agents_copy`)";
+            fault.data.remedy = Some(remedy.to_owned());
+            Lost::Refused(fault)
+        }
+        other => other,
     }
 }
 
@@ -618,7 +732,12 @@ fn told<'a>(chain: &Chain, came: &'a [Came], what: What) -> Vec<(&'a str, &'a Re
 }
 
 /// What the parts counted beside each other, and whether it adds up.
-fn put_together(report: &mut Report, job: &Job, chain: &Chain, came: &[Came]) {
+fn put_together(
+    report: &mut Report,
+    job: &Job,
+    (chain, exports): (&Chain, Option<&BTreeSet<IpAddr>>),
+    came: &[Came],
+) {
     let name = came.get(chain.main).map(|came| &*came.name).unwrap_or_default();
     match job {
         Job::Cloning(clone) => {
@@ -632,7 +751,9 @@ fn put_together(report: &mut Report, job: &Job, chain: &Chain, came: &[Came]) {
             forwarded(report, clone, (capture.map_or("", |(of, _)| of), name));
             returned(report, (back.map_or("", |(of, _)| of), name));
         }
-        Job::Probe(probe) => exported(report, probe, (name, &told(chain, came, What::Collector))),
+        Job::Probe(probe) => {
+            exported(report, (probe, exports), (name, &told(chain, came, What::Collector)));
+        }
         _ => {}
     }
 }
@@ -642,23 +763,27 @@ fn forwarded(report: &mut Report, clone: &Cloning, (there, here): (&str, &str)) 
     let Some((of, cloned)) = report.result.forwarded.as_mut().zip(report.result.cloned.as_ref()) else {
         return;
     };
+    // What was not forwarded the clone knows by what it was told: of a connection that broke, less than the capture knows.
+    let Some(left) = cloned.not_forwarded_sessions else { return };
     let verdict = &mut report.result.verdict;
     let s = &of.sessions;
-    let arrived = cloned.sessions.seen.saturating_sub(s.not_forwarded());
+    let arrived = cloned.sessions.seen.saturating_sub(left);
     of.arrived_sessions = Some(arrived);
-    let [sent, lost, came] = [s.forwarded, s.lost, arrived].map(units::count);
-    // What was lost with a connection may have come in part. Adopted sessions are none that began.
-    let least = s.forwarded.saturating_sub(s.lost);
-    if clone.adopt == Adopt::SynOnly && !(least..=s.forwarded).contains(&arrived) {
-        let said = format!(
-            "{there} forwarded {sent} sessions, of which {lost} were lost with the connection, and {here} had {came} of them"
-        );
-        verdict.fall_short(Code::CountersDisagree, said);
+    // Adopted sessions are none that began.
+    if clone.adopt != Adopt::SynOnly {
+        return;
     }
-    let captured = cloned.frames.captured;
-    if of.connections == 1 && of.lost_bytes == 0 && captured != of.frames {
-        let [there_said, here_said] = [of.frames, captured].map(units::count);
-        let said = format!("{there} captured {there_said} frames, and {here} was told of {here_said}");
+    let [sent, lost, came] = [s.forwarded, s.lost, arrived].map(units::count);
+    let broke = of.connections != 1 || of.lost_bytes > 0 || s.lost > 0 || left != s.not_forwarded();
+    if arrived < s.forwarded && broke {
+        let made = units::counted(of.connections, "connection");
+        let said = format!(
+            "the connection from {there} to {here} broke ({made} came about): of {sent} sessions that were forwarded {came} arrived; \
+             {lost} were given up with it"
+        );
+        verdict.fall_short(Code::SessionsNotCopied, said);
+    } else if arrived != s.forwarded {
+        let said = format!("{there} forwarded {sent} sessions, and {here} had {came} of them");
         verdict.fall_short(Code::CountersDisagree, said);
     }
 }
@@ -676,51 +801,83 @@ fn returned(report: &mut Report, (there, here): (&str, &str)) {
     }
 }
 
-/// Records that a probe sent, and those that collectors received.
-fn exported(report: &mut Report, probe: &Probe, (here, collectors): (&str, &[(&str, &Report)])) {
-    let received = |of: &Report| {
-        let all = of.result.collection.as_ref()?.all;
-        Some(all.records.saturating_sub(all.duplicate_records))
+/// Records that a collector received of a probe whose messages come from these addresses, to so many places; `None`: it cannot tell them from
+/// those of others.
+fn received(of: &Collection, own: Option<&BTreeSet<IpAddr>>, places: usize) -> Option<u64> {
+    let address = |from: &str| {
+        let from = from.strip_prefix("tcp://").unwrap_or(from);
+        let address = from.parse::<SocketAddr>().map(|at| at.ip()).or_else(|_| from.parse());
+        let bare = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+        address.ok().or_else(|| bare(from)).or_else(|| bare(from.strip_suffix(":*")?))
     };
-    let counts: Vec<(&str, u64)> =
-        collectors.iter().filter_map(|(name, of)| Some((*name, received(of)?))).collect();
+    let is_own = |from: &str| {
+        own.is_none_or(|own| address(from).is_some_and(|from| own.contains(&from.to_canonical())))
+    };
+    let listed = of.by_exporter.iter().filter(|one| one.from != "(others)");
+    let (ours, others): (Vec<_>, Vec<_>) = listed.partition(|one| is_own(&one.from));
+    // Whoever lost its place among those listed may have been any of them. By the way through an address that is translated, none is ours.
+    let hidden = of.exporters != (ours.len() + others.len()) as u64;
+    if ours.len() > places || hidden || ours.is_empty() && !others.is_empty() {
+        return None;
+    }
+    let new = |one: &report::Exported| one.records.saturating_sub(one.duplicate_records);
+    Some(ours.iter().map(|one| new(&one.exported)).fold(0, u64::saturating_add))
+}
+
+/// Records that a probe sent, and those that collectors received.
+fn exported(
+    report: &mut Report,
+    (probe, own): (&Probe, Option<&BTreeSet<IpAddr>>),
+    (here, collectors): (&str, &[(&str, &Report)]),
+) {
     if let [(_, only)] = collectors {
         report.result.collection = only.result.collection.clone();
     }
     let Some(metering) = &mut report.result.metering else { return };
     let verdict = &mut report.result.verdict;
     let agents = probe.export.iter().filter_map(|to| Some(to.rsplit_once('@')?.1));
-    let mut agents: Vec<&str> = agents.collect();
-    agents.sort_unstable();
-    agents.dedup();
+    let agents: BTreeSet<&str> = agents.collect();
     // Of a collector that was lost, or that is none of these, nothing is known.
-    let all_told = counts.len() == agents.len() && probe.export.iter().all(|to| to.contains('@'));
-    if !all_told {
+    if collectors.len() != agents.len() || !probe.export.iter().all(|to| to.contains('@')) {
         return;
     }
-    let sent = metering.sent_records;
     // In turn, or all to each, by as many places as that one has.
     let places = |name: &str| {
         let of = probe.export.iter().filter(|to| to.rsplit_once('@').is_some_and(|(_, at)| at == name));
-        of.count() as u64
+        of.count()
     };
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for (name, of) in collectors {
+        let Some(collection) = &of.result.collection else { return };
+        let Some(count) = received(collection, own, places(name)) else {
+            let exporters = units::counted(collection.exporters, "exporter");
+            report.warnings.add(
+                Code::CountersDisagree,
+                format!(
+                    "{name} heard {exporters}, and which of them is {here} it cannot tell: how many records of {here} arrived and \
+                     how many are missing is not known"
+                ),
+            );
+            return;
+        };
+        counts.push((name, count));
+    }
+    let sent = metering.sent_records;
     let due: Vec<(String, u64, u64)> = match probe.balance {
         true => {
             let names = counts.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
-            vec![(
-                names,
-                sent,
-                counts.iter().map(|(_, count)| count).fold(0, |sum: u64, n| sum.saturating_add(*n)),
-            )]
+            vec![(names, sent, counts.iter().map(|(_, count)| *count).fold(0, u64::saturating_add))]
         }
         false => counts
             .iter()
-            .map(|(name, count)| ((*name).to_owned(), sent.saturating_mul(places(name)), *count))
+            .map(|(name, count)| ((*name).to_owned(), sent.saturating_mul(places(name) as u64), *count))
             .collect(),
     };
-    metering.arrived_records = due.iter().map(|(_, _, came)| *came).reduce(u64::saturating_add);
-    let missing = due.iter().map(|(_, sent, came)| sent.saturating_sub(*came));
-    metering.missing_records = missing.reduce(u64::saturating_add);
+    // Of several copies of each record the sum would be of no record: what lacks at which collector is said below.
+    if probe.balance || probe.export.len() == 1 {
+        metering.arrived_records = due.first().map(|(_, _, came)| *came);
+        metering.missing_records = due.first().map(|(_, sent, came)| sent.saturating_sub(*came));
+    }
     for (name, sent, came) in due {
         let [sent_said, came_said, missing] = [sent, came, sent.saturating_sub(came)].map(units::count);
         match came.cmp(&sent) {
@@ -772,7 +929,7 @@ mod tests {
                 let needed = match link.what {
                     What::Capture => name == "send_to",
                     What::Return => matches!(name, "on" | "engine"),
-                    What::Main => name == "listen" && job.get("key").is_some(),
+                    What::Main => name == "listen" && chain.draws_key(link.what),
                     What::Collector => false,
                 };
                 if needed {
@@ -850,6 +1007,7 @@ mod tests {
                 "write the target's address",
             ),
             (format!("{CLONE}, to: '10.0.2.1:80', capture: ring-buffer"), Some("copy"), "`.capture`"),
+            (format!("{CLONE}, to: '10.0.2.1:80'"), Some("10.0.0.3"), "name the agent behind the address"),
             (
                 format!("{CLONE}, to: '10.0.2.1:80'"),
                 Some("0.0.0.0@copy"),
@@ -889,12 +1047,14 @@ mod tests {
             let of = |records: &u64| {
                 let mut of = Report::new("collect");
                 let all = report::Exported { records: *records, ..Default::default() };
-                of.result.collection = Some(report::Collection { all, ..Default::default() });
+                let by_exporter = vec![report::Exporter { from: "10.0.9.1:5".to_owned(), exported: all }];
+                of.result.collection =
+                    Some(report::Collection { all, exporters: 1, by_exporter, ..Default::default() });
                 of
             };
             let all: Vec<Report> = received.iter().map(of).collect();
             let named: Vec<(&str, &Report)> = ["dut", "far"].into_iter().zip(&all).collect();
-            exported(&mut report, &probe, ("prod", &named));
+            exported(&mut report, (&probe, None), ("prod", &named));
             let m = report.result.metering.as_ref().expect("it");
             let codes: Vec<Code> = report.result.verdict.reasons().iter().map(|said| said.code).collect();
             (m.arrived_records, m.missing_records, codes)
@@ -902,27 +1062,62 @@ mod tests {
         assert_eq!(told(9, &[9], false), (Some(9), Some(0), vec![]));
         assert_eq!(told(9, &[7], false), (Some(7), Some(2), vec![Code::RecordsMissing]));
         assert_eq!(told(9, &[10], false), (Some(10), Some(0), vec![Code::CountersDisagree]));
-        assert_eq!(told(9, &[9, 8], false), (Some(17), Some(1), vec![Code::RecordsMissing]));
+        assert_eq!(told(9, &[9, 8], false), (None, None, vec![Code::RecordsMissing]), "of two copies no sum");
         assert_eq!(told(9, &[5, 4], true), (Some(9), Some(0), vec![]));
     }
 
     #[test]
+    fn records_of_other_exporters_are_none_of_the_probes() {
+        let heard = |all: &[(&str, u64)]| report::Collection {
+            exporters: all.len() as u64,
+            by_exporter: all
+                .iter()
+                .map(|(from, records)| report::Exporter {
+                    from: (*from).to_owned(),
+                    exported: report::Exported { records: *records, ..Default::default() },
+                })
+                .collect(),
+            ..Default::default()
+        };
+        let own = BTreeSet::from(["10.0.9.1".parse().expect("it"), "2001:db8::1".parse().expect("it")]);
+        let of = |all: &[(&str, u64)]| received(&heard(all), Some(&own), 1);
+        assert_eq!(of(&[("10.0.9.1:5", 7), ("10.0.9.2:5", 1000)]), Some(7));
+        assert_eq!(of(&[("tcp://10.0.9.1", 7), ("10.0.9.2:*", 1000)]), Some(7));
+        assert_eq!(of(&[("[2001:db8::1]:5", 7)]), Some(7));
+        assert_eq!(of(&[]), Some(0));
+        assert_eq!(of(&[("10.0.9.1:5", 7), ("10.0.9.1:6", 1000)]), None, "two of one host");
+        assert_eq!(of(&[("10.0.9.2:5", 7)]), None, "its address may be translated");
+        assert_eq!(received(&heard(&[("10.0.9.1:5", 7), ("10.0.9.2:5", 9)]), None, 1), None);
+        assert_eq!(received(&heard(&[("10.0.9.1:5", 7)]), None, 1), Some(7));
+    }
+
+    #[test]
     fn sessions_of_both_ends_are_compared() {
-        let told = |forwarded: u64, lost: u64, half_open: u64, seen: u64| {
+        // Sessions that the clone was told of beside those that were forwarded, and all that it saw.
+        let told = |(forwarded, lost, half_open): (u64, u64, u64),
+                    connections: u64,
+                    (left, seen): (u64, u64)| {
             let clone = Cloning::default();
             let mut report = Report::new("clone");
             let sessions = report::ForwardedSessions { forwarded, lost, half_open, ..Default::default() };
-            report.result.forwarded = Some(report::Forwarded { sessions, ..Default::default() });
-            let mut cloned = report::Cloned::default();
+            report.result.forwarded = Some(report::Forwarded { sessions, connections, ..Default::default() });
+            let mut cloned = report::Cloned { not_forwarded_sessions: Some(left), ..Default::default() };
             cloned.sessions.seen = seen;
             report.result.cloned = Some(cloned);
             super::forwarded(&mut report, &clone, ("prod", "copy"));
             let arrived = report.result.forwarded.as_ref().and_then(|of| of.arrived_sessions);
-            (arrived, report.result.verdict.reasons().len())
+            (arrived, report.result.verdict.reasons().first().map(|said| said.code))
         };
-        assert_eq!(told(10, 0, 3, 13), (Some(10), 0));
-        assert_eq!(told(10, 2, 3, 12), (Some(9), 0), "one of those lost had begun");
-        assert_eq!(told(10, 2, 3, 10), (Some(7), 1));
-        assert_eq!(told(10, 0, 3, 14), (Some(11), 1));
+        let (broke, wrong) = (Some(Code::SessionsNotCopied), Some(Code::CountersDisagree));
+        assert_eq!(told((10, 0, 3), 1, (3, 13)), (Some(10), None));
+        assert_eq!(told((10, 2, 3), 2, (3, 12)), (Some(9), broke), "one of those lost had begun");
+        assert_eq!(
+            told((10, 0, 30), 1, (3, 13)),
+            (Some(10), None),
+            "27 were never told of, and are none that arrived"
+        );
+        assert_eq!(told((10, 0, 30), 1, (3, 12)), (Some(9), broke), "what was under way when it broke");
+        assert_eq!(told((10, 0, 3), 1, (3, 12)), (Some(9), wrong));
+        assert_eq!(told((10, 2, 3), 2, (3, 14)), (Some(11), wrong));
     }
 }

@@ -182,6 +182,13 @@ pub fn carry_out(
     session: &job::Session,
     asked: &Asked,
 ) -> Result<Report, NotDone> {
+    let mut report = by_agents(job, agents, session, asked)?;
+    // Who runs it again begins it at the same place.
+    report.requested_at = asked.at.clone();
+    Ok(report)
+}
+
+fn by_agents(job: &Job, agents: &[Reach], session: &job::Session, asked: &Asked) -> Result<Report, NotDone> {
     if let Some(test) = crate::mesh::of(job) {
         return crate::mesh::carry_out(test, agents, session, asked);
     }

@@ -377,7 +377,7 @@ pub struct ReturnAgent {
     #[setting(value = "[ADDR]:PORT")]
     pub server: Written<Served>,
     /// The host of `netdyno clone`, by the address that its packets come from. Nobody else's are taken in.
-    #[setting(value = "ADDRESS", needed)]
+    #[setting(value = "ADDRESS", needed, consent)]
     pub engine: Option<IpAddr>,
     /// The tunnel's network identifier, as given to `netdyno clone`.
     #[setting(value = "NUMBER", default = "28260", least = 1, most = 16777215, expert)]
@@ -398,6 +398,12 @@ impl Kind for ReturnAgent {
     fn yes_disrupt(&self) -> &[String] {
         // What it takes are a clone's copies alone.
         &[]
+    }
+
+    fn asks(&self) -> Consent {
+        // Whoever is let in speaks to the server with any client's address.
+        let addresses = self.engine.iter().map(IpAddr::to_string).collect();
+        Consent { addresses, ..Consent::default() }
     }
 
     fn check(&self) -> Result<(), Contradiction> {

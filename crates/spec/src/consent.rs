@@ -247,6 +247,9 @@ mod tests {
         assert_eq!(given.needless(&[reset(Some("rm"), &[])]), Some(Needless::Disrupt("eth0".into())));
         assert!(matches!(given.covers(&reset(Some("rm"), &[])), Err(NotGiven::OtherCommand { .. })));
         assert_eq!(given.covers(&reset(None, &["eth0", "eth1"])), Err(NotGiven::Disrupt("eth1".into())));
+        let back = "{schema: netdyno.job/1, kind: clone-return, on: a, server: ':80', engine: 10.0.0.1}";
+        let back = crate::File::read(back, "job").expect("a job").jobs.remove(0);
+        assert_eq!(nothing.covers(&back), Err(NotGiven::Address("10.0.0.1".into())), "it lets a host in");
         for kind in ["kind: replay, captures: [a.pcap]", "kind: live, capture: a.pcap, to: 10.0.0.1, on: a"] {
             let job = |path: &str| {
                 let text = format!("{{schema: netdyno.job/1, {kind}, write: {path}}}");

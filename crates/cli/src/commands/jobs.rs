@@ -437,11 +437,22 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
     if args.output.print_job {
         return print_jobs(vec![job]);
     }
+    let mut output = args.output.clone();
+    if let Some(at) = &before.requested_at {
+        let asked = &mut output.elsewhere;
+        if asked.agent.is_empty() && asked.inventory.is_none() {
+            bail!(
+                "{name}: its job began at an agent (--at {at}): name the agents again, by --agent or --inventory"
+            );
+        }
+        // Without it a host that was only captured would copy.
+        asked.at.get_or_insert_with(|| at.clone());
+    }
     let consent = args.allowed.consent();
     consent.covers(&job).map_err(|refused| unallowed(&refused)).context(name.clone())?;
     needed(&consent, std::slice::from_ref(&job)).context(name.clone())?;
     wording::as_typed(&job);
-    let report = attended(&job, consent, &args.output)?;
+    let report = attended(&job, consent, &output)?;
     let status = put(&job, &report, &args.output)?;
     let kept = args
         .output

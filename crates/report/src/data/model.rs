@@ -79,6 +79,9 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub requested: Option<serde_json::Value>,
+    /// The agent at which the job began, as it was said beside the job; left out where it was not said. `netdyno rerun` begins it there again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_at: Option<String>,
     /// What the job came to in numbers on this machine.
     #[serde(default)]
     pub resolved: Resolved,
@@ -108,6 +111,7 @@ impl Report {
             command: command.into(),
             command_line: Vec::new(),
             requested: None,
+            requested_at: None,
             resolved: Resolved::default(),
             environment: Environment::default(),
             result: Achieved::default(),

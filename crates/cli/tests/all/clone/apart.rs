@@ -51,7 +51,13 @@ impl Four {
                 ),
             ),
             ("copy", agent(&self.copies, copy)),
-            ("dut", agent(&three.target, "--allow-kind clone-return --allow-interface t3")),
+            (
+                "dut",
+                agent(
+                    &three.target,
+                    "--allow-kind clone-return --allow-interface t3 --allow-address 10.77.4.1",
+                ),
+            ),
         ]
     }
 
@@ -120,6 +126,7 @@ fn capture_clone_and_return_are_one_job_whose_counts_agree() {
         assert!(row["error"].is_null() && row["report"]["result"][section].is_object(), "{row}");
     }
     assert_eq!(report["requested"]["on"], "o0@prod", "it can be run again");
+    assert_eq!(report["requested_at"], "copy", "and copies where it did");
     leaks.none();
     four.nothing_is_left();
 }
@@ -134,8 +141,8 @@ fn a_duration_ends_all_parts_and_a_share_is_chosen_where_it_is_captured() {
     ];
     let running = four.begin(&words.concat(), &four.agents());
     oracle::run(&four.three.clients, "10.77.1.1:80", Load { connections: 60, ..LOAD });
-    let ran = running.wait();
-    let report = ran.ok().json();
+    let ran = running.wait().ok();
+    let report = ran.json();
     let (online, target) = (online.seen(), target.seen());
     let forwarded = &report["result"]["forwarded"]["sessions"];
     let (chosen, left) = (number(&forwarded["forwarded"]), number(&forwarded["sampled_out"]));
@@ -144,6 +151,19 @@ fn a_duration_ends_all_parts_and_a_share_is_chosen_where_it_is_captured() {
     assert_eq!(target.connections.len() as u64, chosen);
     assert_eq!(number(&report["resolved"]["duration_ns"]), 4_000_000_000);
     assert_eq!(number(&cloned(&report)["sessions"]["sampled_out"]), left, "the clone was told of them");
+    // Once more: where it was captured nothing is copied then either.
+    let dir = folder();
+    let path = dir.path().join("result.json");
+    std::fs::write(&path, &ran.stdout).expect("a file");
+    let path = path.display().to_string();
+    let words = ["rerun", &path, "--allow-address", "10.77.4.2:80", "--json"];
+    start(command(&words, &[])).wait().refused(&["--at 10.77.3.2@copy", "--agent"]);
+    let _servers = four.servers();
+    let again = start(command(&words, &four.agents())).wait().json();
+    assert_eq!(again["requested_at"], "10.77.3.2@copy");
+    for (name, kind) in [("prod", "clone capture"), ("copy", "clone")] {
+        assert_eq!(of(&again, name)["report"]["command"], kind, "{again}");
+    }
     four.nothing_is_left();
 }
 
@@ -165,6 +185,14 @@ fn a_part_that_is_refused_ends_all_before_anything_is_copied() {
     agents[2].1 =
         agent(&four.three.target, "--allow-kind clone-return --allow-interface t0 --allow-interface t3");
     refused(&WHOLE, &agents, &["dut: 2 interfaces might have its return agent", "inventory"]);
+    // Nor is a host let in as a clone because a job says so.
+    let mut agents = four.agents();
+    agents[2].1 = agent(&four.three.target, "--allow-kind clone-return --allow-interface t3");
+    refused(&WHOLE, &agents, &["dut", "10.77.4.1 is not granted", "--allow-address '10.77.4.1'"]);
+    // A target's only interface is used by who starts its agent, not by who sends it a job.
+    four.three.ip(&four.three.target, "route add default via 10.77.4.1 dev t3 metric 500");
+    refused(&WHOLE, &four.agents(), &["dut", "default route", "--yes-disrupt t3"]);
+    four.three.ip(&four.three.target, "route del default via 10.77.4.1 dev t3 metric 500");
     let mut agents = four.agents();
     agents[1].1 = agent(&four.copies, "--allow-listen 10.77.3.2:7117");
     refused(&WHOLE, &agents, &["copy", "10.77.4.2:80 is not granted", "--allow-address"]);

@@ -253,6 +253,7 @@ impl Listening {
         });
         Done {
             funnel: standing.funnel,
+            not_forwarded: Some(standing.funnel.sessions.seen),
             dropped: standing.dropped,
             cpu_ns,
             turned_away,

@@ -170,7 +170,9 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     outcome::fill(&mut report, args, &done);
-    outcome::judge(&mut report, args, (server, port), &done);
+    // Who ended it before anything could come has asked for nothing yet.
+    let is_brief = !warned && session.is_stopped() && args.captures.is_empty();
+    outcome::judge(&mut report, args, ((server, port), is_brief), &done);
     judge_end(&mut report, args, (session.is_stopped(), &time), &done);
     if is_lost {
         cut_off(&mut report, to);

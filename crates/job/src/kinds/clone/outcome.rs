@@ -38,6 +38,7 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
         frames: funnel.frames,
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
         sessions: funnel.sessions,
+        not_forwarded_sessions: done.iter().filter_map(|done| done.not_forwarded).reduce(u64::saturating_add),
         bytes: funnel.bytes,
         connections: funnel.copies,
         sent: funnel.said,
@@ -149,7 +150,13 @@ fn text(line: &Line) -> String {
     if line.is_empty() { "nothing".to_owned() } else { line.to_string() }
 }
 
-pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16), done: &[Done]) {
+/// `is_brief`: it was ended before it is of interest that nothing was captured.
+pub fn judge(
+    report: &mut Report,
+    args: &Cloning,
+    (server, is_brief): ((Option<IpAddr>, u16), bool),
+    done: &[Done],
+) {
     let (funnel, ..) = sum(done);
     let Some(cloned) = report.result.cloned.clone() else { return };
     let verdict = &mut report.result.verdict;
@@ -162,7 +169,8 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
         verdict.fall_short(Code::SourceFailed, format!("capturing was interrupted: {fault}"));
     }
-    if let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
+    let is_of_interest = !is_brief || funnel.frames.from_clients + funnel.frames.from_server > 0;
+    if is_of_interest && let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
         verdict.fall_short(Code::CaptureOneSided, said);
     }
     judge_capture(report, args, &cloned);

@@ -62,6 +62,8 @@ pub struct Done {
     pub noise: Comparison,
     pub cpu_ns: u64,
     pub fault: Option<String>,
+    /// Sessions that captures on other hosts said they did not forward, where it listens for such.
+    pub not_forwarded: Option<u64>,
     /// Connections of captures on other hosts that were not let in,
     pub turned_away: u64,
     /// and what of all of them does not add up.

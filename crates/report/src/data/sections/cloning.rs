@@ -16,6 +16,9 @@ pub struct Cloned {
     pub dropped_frames: u64,
     /// Sessions.
     pub sessions: ClonedSessions,
+    /// Of the sessions that were seen, those that captures on other hosts said they did not forward. Left out where there are no such captures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_forwarded_sessions: Option<u64>,
     /// Bytes that clients said in sessions that were copied.
     pub bytes: ClonedBytes,
     /// Connections to the target.
