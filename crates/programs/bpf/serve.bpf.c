@@ -12,8 +12,9 @@
  *
  * The server of UDP answers the datagrams that are marked as requests, and nothing else, so that no answer is ever answered. Its answer says
  * what it saw of the request: so a client behind a NAT learns its translated tuple, and may have a datagram sent to that from here, through
- * another session (a relay): what a device still knows of a session shows when the other side sends first. A relay goes only where a
- * request came from, which the cookie shows, and is no longer than what asked for it.
+ * another session (a relay), if this server relays: what a device still knows of a session shows when the other side sends first. A relay goes
+ * only where a request came from, which the cookie shows, and is no longer than what asked for it; one that is refused is said to who asked.
+ * Nor is an answer longer than its request, unless that was asked for, and then only to private addresses, unless all are allowed.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
@@ -22,6 +23,7 @@
 #include "include/arp.h"
 #include "include/neighbour.h"
 #include "include/sessions.h"
+#include "include/siphash.h"
 #include "include/tcp.h"
 
 /* Bytes of the longest answer. */
@@ -44,7 +46,11 @@ const volatile __u32 answer_length = 1;
 const volatile __u32 segment_length = TCP_MOST;
 const volatile __u32 sums[SEGMENTS] = {};
 const volatile __u8 answer[MOST_ANSWER + 1 + TCP_MOST] = {};
-const volatile __u32 key[2] = {};
+const volatile __u32 key[4] = {};
+/* Of UDP: sends relays. */
+const volatile __u32 relays = 0;
+/* Of UDP: who may be answered with more bytes than were sent (`enum longer_answers`). */
+const volatile __u32 longer = LONGER_NONE;
 /* Of the interface, if answers go out by a redirect: a veth whose peer has no program of its own takes nothing that is sent by XDP_TX. */
 const volatile __u32 redirect_to = 0;
 
@@ -69,6 +75,40 @@ static __always_inline __u32 cookie(const struct arrived *in, __u32 sort)
 		}
 	}
 	return mixed(mixed(source) + ports + mixed(destination));
+}
+
+/* What shows that a request came from there; 0 is none. */
+static __always_inline __u16 relay_cookie(const struct arrived *in, __u32 sort)
+{
+	__u64 last = (__u32)in->ports.source << 16 | in->ports.destination;
+	const __be32 *from = in->source.words, *to = in->destination.words;
+	struct siphash hash;
+	__u16 made;
+
+	siphash_begin(&hash, (__u64)key[0] << 32 | key[1], (__u64)key[2] << 32 | key[3]);
+	if (sort & OVER_IPV6) {
+		siphash_take(&hash, (__u64)from[0] << 32 | from[1]);
+		siphash_take(&hash, (__u64)from[2] << 32 | from[3]);
+		siphash_take(&hash, (__u64)to[0] << 32 | to[1]);
+		siphash_take(&hash, (__u64)to[2] << 32 | to[3]);
+		made = siphash_end(&hash, last | 36ULL << 56);
+	} else {
+		siphash_take(&hash, (__u64)from[0] << 32 | to[0]);
+		made = siphash_end(&hash, last | 12ULL << 56);
+	}
+	return made ? made : 1;
+}
+
+/* Addresses that are nobody's in the Internet: `is_private` of crates/job/src/kinds/clone/safety.rs is the same. */
+static __always_inline bool is_private(const struct address *address, __u32 sort)
+{
+	__u32 first = bpf_ntohl(address->words[0]);
+
+	if (sort & OVER_IPV6)
+		return (first & 0xfe000000) == 0xfc000000 || (first & 0xffc00000) == 0xfe800000 || first == 0x20010db8 ||
+		       (first == 0x20010002 && !(bpf_ntohl(address->words[1]) >> 16));
+	return first >> 24 == 10 || first >> 20 == 0xac1 || first >> 16 == 0xc0a8 || first >> 16 == 0xa9fe || first >> 17 == 0x6309 ||
+	       first >> 22 == 0x191 || first >> 8 == 0xc00002 || first >> 8 == 0xc63364 || first >> 8 == 0xcb0071;
 }
 
 static __always_inline int sent(struct served_counts *counts, __u32 frame)
@@ -173,14 +213,15 @@ static __always_inline int datagram(struct xdp_md *ctx, __u32 sort, struct serve
 	if (mark.magic == MARK_RELAY) {
 		__builtin_memcpy(&in->source, mark.address, sizeof(in->source));
 		in->ports.source = mark.port;
-		if ((__u16)cookie(in, sort) != mark.cookie) {
+		if (relays && relay_cookie(in, sort) == mark.cookie) {
+			out->destination = in->source;
+			out->ports.destination = mark.port;
+			counts->relayed++;
+			mark.magic = MARK_ANSWER;
+		} else {
 			counts->bad_cookies++;
-			return XDP_DROP;
+			mark.magic = MARK_REFUSED;
 		}
-		out->destination = in->source;
-		out->ports.destination = mark.port;
-		counts->relayed++;
-		mark.magic = MARK_ANSWER;
 		payload.bytes = &mark;
 		payload.length = mark_bytes(sort);
 		payload.sum = sum_of_mark(&mark, sort);
@@ -189,7 +230,10 @@ static __always_inline int datagram(struct xdp_md *ctx, __u32 sort, struct serve
 		counts->request_bytes += in->payload;
 		mark.magic = MARK_ANSWER;
 		mark.port = in->ports.source;
-		mark.cookie = cookie(in, sort);
+		mark.cookie = relays ? relay_cookie(in, sort) : 0;
+		/* Behind the mark are zeros, whose sum is the same however many they are. */
+		if (payload.length > in->payload && longer != LONGER_ALL && (longer == LONGER_NONE || !is_private(&in->source, sort)))
+			payload.length = in->payload;
 		__builtin_memcpy(mark.address, &in->source, sizeof(mark.address));
 		payload.mark = &mark;
 		payload.sum += sum_of_mark(&mark, sort);

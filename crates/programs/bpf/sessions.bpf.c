@@ -1034,8 +1034,16 @@ static __always_inline int datagram(struct work *work, const struct arrived *in,
 	__u32 began = slot->began, sent_before = slot->sent, behind, became, at;
 	struct mark mark = {};
 
-	if (in->payload < mark_bytes(work->sort) || bpf_xdp_load_bytes(work->ctx, in->at, &mark, mark_bytes(work->sort)) ||
-	    (mark.magic != MARK_ANSWER && mark.magic != MARK_REQUEST)) {
+	if (in->payload < mark_bytes(work->sort) || bpf_xdp_load_bytes(work->ctx, in->at, &mark, mark_bytes(work->sort))) {
+		work->counts->unexpected++;
+		return XDP_DROP;
+	}
+	if (mark.magic == MARK_REFUSED) {
+		work->counts->relays_refused++;
+		return XDP_DROP;
+	}
+	/* What is sent back is as long as it was. */
+	if (mark.magic != MARK_ANSWER && (mark.magic != MARK_REQUEST || in->payload != request_length)) {
 		work->counts->unexpected++;
 		return XDP_DROP;
 	}

@@ -11,6 +11,7 @@ use engine::{Had, Priority};
 use histogram::Histogram;
 use rustix::io::Errno;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -127,6 +128,8 @@ pub struct Ran {
     pub held: u64,
     /// See `held`.
     pub settled_ns: u64,
+    /// Of those, sessions whose answers had no cookie: their server sends no relays, and none of all was used again.
+    pub without_cookie: u64,
     /// How long it took to use all again.
     pub using_ns: u64,
     /// How long it took to close all that were held.
@@ -235,6 +238,19 @@ impl Clients {
         open.count() as u64
     }
 
+    /// Slots that were used or passed over in all runs, one after the other.
+    pub fn passed(&self) -> u64 {
+        let control = &self.attached.loaded.control;
+        control.load(control::OPENED).saturating_add(control.load(control::BUSY))
+    }
+
+    /// Passes over so many tuples, before the first run: a device may know them still.
+    pub fn skip(&self, tuples: u64) {
+        let control = &self.attached.loaded.control;
+        control.store(control::SLOT, tuples % u64::from(self.options.slots.max(1)));
+        control.store(control::BUSY, tuples);
+    }
+
     /// Times until connections stood, and from their requests to the ends of their answers.
     pub fn times(&self) -> [Histogram; 2] {
         [0, 1].map(|which| {
@@ -296,6 +312,9 @@ struct Sender<'a> {
     ran: Ran,
     /// Connections that earlier runs opened.
     before: u64,
+    /// Slots that they used or passed over, and the first of this run.
+    passed_before: u64,
+    first: usize,
     next_sweep_ns: u64,
     /// Where the next sweep goes on, if there was more than can be listed.
     sweep_from: usize,
@@ -331,6 +350,8 @@ impl<'a> Sender<'a> {
             course: Course::Opening,
             ran: Ran::default(),
             before: 0,
+            passed_before: 0,
+            first: 0,
             next_sweep_ns: 0,
             sweep_from: 0,
             stopped_ns: None,
@@ -399,6 +420,8 @@ impl<'a> Sender<'a> {
         self.put(control::DUE_NS, self.ran.started_ns);
         // Counted from the first run on.
         self.before = self.word(control::OPENED);
+        self.passed_before = self.clients.passed();
+        self.first = usize::try_from(self.word(control::SLOT)).unwrap_or(0);
         self.put(control::LIMIT, self.before.saturating_add(self.limit()));
     }
 
@@ -478,6 +501,10 @@ impl<'a> Sender<'a> {
     fn begin_walk(&mut self, course: Course, now: u64) {
         self.course = course;
         if course == Course::Using && self.clients.options.from_server {
+            self.ran.without_cookie = self.without_cookie();
+            if self.ran.without_cookie > 0 {
+                self.course = Course::Closing;
+            }
             let [via, other] = self.newest_held();
             self.put(control::VIA, via);
             self.put(control::VIA + 8, other);
@@ -509,7 +536,8 @@ impl<'a> Sender<'a> {
         }
         let slots = &self.clients.attached.loaded.slots;
         let (used, mut count) = (self.used(), 0);
-        while self.walk.at < used && count < room {
+        self.walk.at = self.walk.at.max(used.start);
+        while self.walk.at < used.end && count < room {
             let at = self.walk.at;
             self.walk.at += 1;
             let Some(slot) = Slot::read(|word| slots.word(at, word).unwrap_or(0)) else { continue };
@@ -521,7 +549,7 @@ impl<'a> Sender<'a> {
         }
         self.walk.listed += count;
         self.walk.of_pass += count;
-        if self.walk.at >= used {
+        if self.walk.at >= used.end {
             let over = self.walk.of_pass == 0 && self.in_flight() == 0;
             (self.walk.at, self.walk.of_pass, self.walk.next_ns) = (0, 0, now + NAP.as_nanos() as u64);
             if over {
@@ -530,6 +558,13 @@ impl<'a> Sender<'a> {
         }
         self.carry_out(count as usize)?;
         Ok(count > 0)
+    }
+
+    /// Sessions that are held and that the server gave no cookie.
+    fn without_cookie(&self) -> u64 {
+        let slots = &self.clients.attached.loaded.slots;
+        let held = self.used().filter_map(|at| Slot::read(|word| slots.word(at, word).unwrap_or(0)));
+        held.filter(|slot| slot.is_held() && !slot.has_cookie()).count() as u64
     }
 
     /// The two slots that are held since last: a device that forgets the oldest knows these.
@@ -554,11 +589,15 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Slots that were used: one after the other.
-    fn used(&self) -> usize {
-        let used =
-            usize::try_from(self.word(control::OPENED) + self.word(control::BUSY)).unwrap_or(usize::MAX);
-        used.min(self.clients.attached.loaded.slots.len())
+    /// Slots that this run used, one after the other: those of earlier runs are over. Once it went past the last one, all.
+    fn used(&self) -> Range<usize> {
+        let all = self.clients.attached.loaded.slots.len();
+        let passed =
+            usize::try_from(self.clients.passed().saturating_sub(self.passed_before)).unwrap_or(usize::MAX);
+        match self.first.checked_add(passed) {
+            Some(end) if end <= all => self.first..end,
+            _ => 0..all,
+        }
     }
 
     fn list(&self, count: usize, at: usize, task: Task) {
@@ -599,8 +638,8 @@ impl<'a> Sender<'a> {
         let used = self.used();
         let timeout = ticks(self.clients.options.timeout.as_nanos() as u64);
         let may_ask = self.may_ask();
-        let (mut count, mut at) = (0, self.sweep_from.min(used));
-        while at < used && count < LISTED {
+        let (mut count, mut at) = (0, self.sweep_from.max(used.start).min(used.end));
+        while at < used.end && count < LISTED {
             if let Some(slot) = Slot::read(|word| slots.word(at, word).unwrap_or(0)) {
                 let task = match self.course {
                     Course::Abandoning => Some(Task::Abandon),
@@ -614,10 +653,10 @@ impl<'a> Sender<'a> {
             }
             at += 1;
         }
-        self.sweep_from = if at < used { at } else { 0 };
+        self.sweep_from = if at < used.end { at } else { 0 };
         let took = clock().saturating_sub(began);
         // The rest is looked at next.
-        self.next_sweep_ns = if at < used { now } else { clock() + SWEEP_NS.max(took * SWEEP_SHARE) };
+        self.next_sweep_ns = if at < used.end { now } else { clock() + SWEEP_NS.max(took * SWEEP_SHARE) };
         self.carry_out(count)
     }
 

@@ -79,6 +79,8 @@ counted! {
         status_5xx,
         /// Whole answers whose first segment ends before their status does.
         unread,
+        /// Relays that the server refused: it sends none, or did not make the cookie.
+        relays_refused,
         /// Answers of UDP, with the number of the request at hand.
         numbered,
         /// Answers of 1xx that announced another one.

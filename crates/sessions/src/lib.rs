@@ -30,7 +30,7 @@ pub use clients::{Clients, Close, Course, Load, Options, Ran};
 pub use datagram::{datagram, least as least_datagram};
 pub use http::{answer, request};
 pub use layout::{Counts, Served};
-pub use server::{Server, ServerOptions};
+pub use server::{Longer, Server, ServerOptions};
 
 use rustix::io::Errno;
 

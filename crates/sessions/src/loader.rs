@@ -188,6 +188,8 @@ pub fn server(options: &ServerOptions, redirect_to: Option<u32>) -> Result<Loade
     constants.segment_length = options.mss.into();
     constants.requests = options.requests;
     constants.key = options.key;
+    constants.relays = options.relays.into();
+    constants.longer = options.longer as u32;
     constants.redirect_to = redirect_to.unwrap_or(0);
     constants.answer.iter_mut().zip(&options.answer).for_each(|(to, from)| *to = *from);
     let pieces = options.answer.chunks(usize::from(options.mss.max(1)));

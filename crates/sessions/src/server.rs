@@ -26,10 +26,26 @@ pub struct ServerOptions {
     pub mss: u16,
     /// The answer to so many requests closes a connection.
     pub requests: u32,
-    /// Of its sequence numbers: who does not know it cannot guess them.
-    pub key: [u32; 2],
+    /// Of its sequence numbers and cookies: who does not know it cannot guess them.
+    pub key: [u32; 4],
+    /// Of UDP: sends relays.
+    pub relays: bool,
+    /// Of UDP: who may be answered with more bytes than were sent.
+    pub longer: Longer,
     /// Attach in the kernel's receive path although the driver can do better.
     pub generic: bool,
+}
+
+/// Whom a server of UDP may answer with more bytes than were sent to it (`enum longer_answers`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Longer {
+    /// Nobody.
+    #[default]
+    No = 0,
+    /// Who has a private address.
+    Private = 1,
+    /// Whoever asks.
+    All = 2,
 }
 
 /// A server at work. Nothing of it outlives it or its process.

@@ -40,6 +40,8 @@ pub struct Slot {
     used_again: bool,
     since: u32,
     deadline: u32,
+    /// Of UDP: what the server gave with what it saw; 0: nothing.
+    cookie: u16,
 }
 
 impl Slot {
@@ -55,7 +57,14 @@ impl Slot {
             return None;
         }
         let (since, deadline) = (first(word(2)), first(word(3)));
-        Some(Slot { state, used_again: head & USED_AGAIN != 0, since, deadline })
+        let [.., c, d] = word(1).to_ne_bytes();
+        let cookie = u16::from_ne_bytes([c, d]);
+        Some(Slot { state, used_again: head & USED_AGAIN != 0, since, deadline, cookie })
+    }
+
+    /// Its server sends relays to it, if it is of UDP.
+    pub fn has_cookie(self) -> bool {
+        self.cookie != 0
     }
 
     /// What is to be done at `now` with one that is on its way. A connection whose request was acknowledged waits without sending anything

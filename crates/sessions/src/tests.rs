@@ -4,7 +4,8 @@ mod datagrams;
 mod frames;
 
 use crate::{
-    Clients, Close, Counts, Load, Options, Ran, Served, Server, ServerOptions, answer, datagram, request,
+    Clients, Close, Counts, Load, Longer, Options, Ran, Served, Server, ServerOptions, answer, datagram,
+    request,
 };
 use engine::Priority;
 use lab::Lab;
@@ -76,7 +77,9 @@ fn server_options(lab: &Lab, sort: Sort, body: usize, requests: u32) -> ServerOp
         answer: answer(body, requests == 1),
         mss: sort.mss(),
         requests,
-        key: [1, 2],
+        key: [1, 2, 3, 4],
+        relays: true,
+        longer: Longer::Private,
         generic: false,
     }
 }
@@ -365,7 +368,9 @@ fn a_request_longer_than_the_servers_segments_is_refused() {
         answer: answer(1, true),
         mss: 600,
         requests: 1,
-        key: [1, 2],
+        key: [1, 2, 3, 4],
+        relays: true,
+        longer: Longer::Private,
         generic: false,
     };
     let server = host

@@ -45,8 +45,8 @@ pub struct Sessions {
     pub hold: Option<Written<Duration>>,
     /// After that, ask each of them once more, and count who answers.
     pub use_again: bool,
-    /// Of UDP: use them again from the server's side. `netdyno sessions serve` sends a datagram to the address and port that it saw of each, and
-    /// those that arrive are counted.
+    /// Of UDP: use them again from the server's side. A `netdyno sessions serve` that may relay sends a datagram to the address and port that it saw of
+    /// each, and those that arrive are counted. That shows what a device knows only where it drops what comes in unasked.
     pub from_server: bool,
     /// Requests of each connection, each after the answer to the last.
     #[setting(value = "N", least = 1, most = 1000000, default = "1")]
@@ -137,9 +137,15 @@ pub struct SessionsServer {
     pub vlan: Option<u16>,
     #[part]
     tag: tag!(),
-    /// Bytes of an answer's body; of UDP of the whole answer, up to 1460, and never fewer than 16, over IPv6 28.
-    #[setting(value = "BYTES", least = 0, most = 65000, default = "100")]
+    /// Bytes of an answer's body. Default: 100. Of UDP of the whole answer, from 16, over IPv6 28, to 1460; by default it is as long as its request, and
+    /// for clients with public addresses never longer, unless they are allowed.
+    #[setting(value = "BYTES", least = 0, most = 65000)]
     pub response_size: Option<u32>,
+    /// Of UDP: send clients that ask for it a datagram to what was seen of another of their sessions, and to nobody else.
+    pub relay: bool,
+    /// Of UDP: answer clients with public addresses with more bytes than they sent. Whoever forges an address directs these to it.
+    #[setting(option = "allow-public-clients", expert)]
+    pub public_clients: bool,
     /// Requests of a connection: the server closes with the answer to so many.
     #[setting(value = "N", least = 1, most = 1000000, default = "1")]
     pub requests: Option<u32>,
@@ -314,8 +320,10 @@ impl Sessions {
     }
 
     /// Rules of what UDP has not, or has alone.
-    fn of_udp(&self) -> [(&'static str, bool, &'static str); 4] {
+    fn of_udp(&self) -> [(&'static str, bool, &'static str); 8] {
         let udp = self.is_udp();
+        let v6 = !self.to.address.to_canonical().is_ipv4();
+        let few = self.connections.as_deref().is_some_and(|held| *held < 2);
         [
             ("close", udp && self.close.is_some(), "sessions of UDP end without a word; leave it out"),
             ("path", udp && self.path.is_some(), "it is of HTTP; leave it out"),
@@ -325,6 +333,18 @@ impl Sessions {
                 "a server of TCP does not begin; it is of `.application` udp",
             ),
             ("from_server", self.from_server && !self.holds(), "it is of `.connections` that are held"),
+            (
+                "connections",
+                self.from_server && few,
+                "each is reached by way of another one: with `.from_server` it is 2 or more",
+            ),
+            (
+                "use_again",
+                self.use_again && self.from_server,
+                "`.from_server` is another way to use them again; give one of the two",
+            ),
+            ("request_size", udp && self.request_size.is_some_and(|size| size < MARK), SHORT),
+            ("request_size", udp && v6 && self.request_size.is_some_and(|size| size < MARK_IPV6), SHORT_IPV6),
         ]
     }
 
@@ -342,6 +362,11 @@ impl Sessions {
     }
 }
 
+/// Bytes that a datagram has at least.
+const MARK: u32 = 16;
+const MARK_IPV6: u32 = 28;
+const SHORT: &str = "a datagram with a number has 16 bytes or more";
+const SHORT_IPV6: &str = "over IPv6 a datagram with a number has 28 bytes or more";
 /// In one frame, as segments are.
 const LONGEST_DATAGRAM: u32 = 1460;
 /// Later ones no longer fit in a slot's time stamps.
@@ -457,11 +482,21 @@ impl Kind for SessionsServer {
         let unsaid = self.vlan.is_some() && self.listen.is_none();
         let long = self.is_udp() && self.response_size.is_some_and(|size| size > LONGEST_DATAGRAM);
         let ends = self.is_udp() && self.requests.is_some();
+        let least = match self.listen.as_deref().is_some_and(|listen| listen.address.to_canonical().is_ipv6())
+        {
+            true => (MARK_IPV6, SHORT_IPV6),
+            false => (MARK, SHORT),
+        };
+        let short = self.is_udp() && self.response_size.is_some_and(|size| size < least.0);
+        let of_udp = "it is of `.application` udp; leave it out";
         check::hold(
             "",
             &[
                 ("listen", unsaid, "which address is served in the VLAN? Name it: 10.0.0.2:80"),
                 ("response_size", long, "an answer of UDP is one datagram, of up to 1460 bytes"),
+                ("response_size", short, least.1),
+                ("relay", self.relay && !self.is_udp(), of_udp),
+                ("public_clients", self.public_clients && !self.is_udp(), of_udp),
                 ("requests", ends, "a server of UDP answers as often as it is asked; leave it out"),
             ],
         )
@@ -469,6 +504,15 @@ impl Kind for SessionsServer {
 
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
+    }
+
+    fn asks(&self) -> Consent {
+        // Whoever forges such a client's address has it sent what it never asked for.
+        let from = self.listen.as_ref().map_or_else(|| self.on.clone(), ToString::to_string);
+        match self.public_clients {
+            true => Consent { public_targets: vec![from], ..Consent::default() },
+            false => Consent::default(),
+        }
     }
 }
 

@@ -233,6 +233,11 @@ fn check(job: &SessionsSearch) -> Result<(), Contradiction> {
                 s.from_server && of_rates,
                 "connections of this search are not held; leave it out",
             ),
+            (
+                "from_server",
+                s.is_udp() && !s.from_server && !of_rates && !in_lab,
+                "a device makes a session of UDP anew that it had forgotten, when the client uses it again: have the server begin, with `.from_server`",
+            ),
         ],
     )?;
     if let Some(asked) = &job.lab {

@@ -238,3 +238,34 @@ fn what_a_lab_has_is_not_said_again() {
         assert!(said.contains(says), "{options}: {said}");
     }
 }
+
+/// Of UDP a tuple that is used again is no new session to a device that knows it, and passes without one.
+#[test]
+fn a_search_by_udp_uses_each_tuple_once_and_ends_when_none_is_left() {
+    let net = through_a_router(LIMITS);
+    let server = serving(&net, "--application udp");
+    let line = "netdyno search sessions --application udp --on tx0 --to 198.19.0.2 --trial-duration 1s --settle 100ms --min 1kcps --max 8kcps \
+                --precision 10% --confirm 2 --timeout 1s --json -q";
+    let ran = net.run(line);
+    let report = ran.json();
+    let opened: u64 = trials(&report).iter().map(|trial| number(&trial["opened"])).sum();
+    for trial in trials(&report) {
+        let passed = trial["verdict"] == "passed";
+        assert!(!passed || real(&trial["intended_per_second"]) <= 2041.0, "{trial}");
+    }
+    if found(&report)["complete"] == false {
+        ran.with(1);
+        let said = report["result"]["verdict"].to_string();
+        assert!(said.contains("no new session") && said.contains("--clients"), "{said}");
+    }
+    assert!(opened < 65_536 - 1024, "{opened}");
+    let refused = net.run(line.replace("8kcps", "90kcps")).with(2).stderr;
+    assert!(refused.contains("--max") && refused.contains("tuples"), "{refused}");
+    let refused = net
+        .run("netdyno search session-capacity --application udp --on tx0 --to 198.19.0.2 --max 50 -q")
+        .with(2)
+        .stderr;
+    assert!(refused.contains("--from-server"), "{refused}");
+    server.signal("INT");
+    server.wait().ok();
+}

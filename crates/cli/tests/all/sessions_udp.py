@@ -9,7 +9,7 @@ import sys
 
 # Of Linux; the module has no name for it.
 SO_RCVBUFFORCE = 33
-REQUEST, ANSWER, RELAY = b"ndyQ", b"ndyA", b"ndyR"
+REQUEST, ANSWER, RELAY, REFUSED = b"ndyQ", b"ndyA", b"ndyR", b"ndyN"
 
 
 def opened(address):
@@ -57,10 +57,11 @@ def ask(address, port):
     other.send(mark(RELAY, 8, port, cookie, seen[0]))
     relayed = one.recv(2048)
     assert relayed == mark(ANSWER, 8, port, cookie, seen[0]), relayed
-    # With another cookie, or to another port, it does not; nor does it answer what is no request, or too short for one.
+    # With another cookie, or to another port, it does not, and says so to who asked; nor does it answer what is no request, or too short for one.
     wrong = bytes([cookie[0] ^ 1, cookie[1]])
-    other.send(mark(RELAY, 9, port, wrong, seen[0]))
-    other.send(mark(RELAY, 9, port ^ 1, cookie, seen[0]))
+    for asked in ((port, wrong), (port ^ 1, cookie)):
+        other.send(mark(RELAY, 9, *asked, seen[0]))
+        assert other.recv(2048) == mark(REFUSED, 9, *asked, seen[0])
     for silent in (mark(ANSWER, 9), b"hello, is there anybody?" * 2, mark(REQUEST, 9)[:-1], b""):
         other.send(silent)
     for sock in (one, other):

@@ -79,7 +79,7 @@ fn a_socket_that_sends_back_what_comes_gets_as_many_tuples_as_sessions() {
 fn sockets_are_answered_and_reached_through_each_other_and_nobody_else_is() {
     let net = hosts_ipv6();
     for (address, server) in SERVERS {
-        let serves = serving_udp(&net, &format!("--listen {server} --response-size 16"));
+        let serves = serving_udp(&net, &format!("--listen {server} --relay"));
         let asked = net.run(script(&net, &format!("ask {address} 7"))).ok().json();
         let served = interrupted(serves);
         let there = &served["result"]["sessions_served"];
@@ -121,7 +121,7 @@ fn what_a_nat_forgot_shows_from_the_servers_side_alone() {
     let net = through_a_router(
         "table ip t {\n chain post { type nat hook postrouting priority 100; ip daddr 198.19.0.2 masquerade random,fully-random\n }\n}\n",
     );
-    let server = serving_udp(&net, "");
+    let server = serving_udp(&net, "--relay");
     let times =
         ["udp_timeout", "udp_timeout_stream"].map(|name| format!("net.netfilter.nf_conntrack_{name}"));
     let line = "netdyno sessions --application udp --on tx0 --to 198.19.0.2 --connections 500 --rto 100ms --timeout 1s --json";
@@ -186,13 +186,13 @@ fn tshark_finds_no_fault_in_any_datagram() {
         let net = through_a_router("table ip t {\n}\n");
         tshark_approves(
             &net,
-            "--response-size 1001",
+            "--response-size 1001 --relay",
             &format!("--to 198.19.0.2 {here}"),
             "ip && udp.port == 7",
         );
         let net = through_a_router_of_ipv6("table ip6 t {\n}\n");
         let here = format!("--to [2001:db8:6::2]:7 {here}");
-        tshark_approves(&net, "--listen [2001:db8:6::2]:7", &here, "ipv6 && udp.port == 7");
+        tshark_approves(&net, "--listen [2001:db8:6::2]:7 --relay", &here, "ipv6 && udp.port == 7");
     }
     for (server, clients) in [("10.7.0.1:7", "10.7.1.0/24"), ("[2001:db8:7::1]:7", "2001:db8:7:1::/120")] {
         let net = through_a_bridge();
@@ -222,4 +222,59 @@ fn the_sessions_of_udp_that_a_nat_of_a_lab_holds_are_found_from_its_far_side() {
         relayed += answered;
     }
     assert!(number(&report["result"]["sessions_served"]["relayed"]) >= relayed);
+}
+
+/// Another program's echo, and a server that was not started to relay, say nothing of a device, and that is said.
+#[test]
+fn a_server_that_sends_no_relays_is_named_before_any_is_asked_for() {
+    let net = hosts_ipv6();
+    let line = format!("{UDP} --to 198.18.0.2 --connections 50 --from-server --timeout 1s");
+    let server = serving_udp(&net, "--listen 198.18.0.2");
+    let report = net.run(&line).with(1).json();
+    adds_up(&report);
+    assert_eq!([count(&report, "opened"), count(&report, "finished")], [50, 50]);
+    assert_eq!(number(&sessions(&report)["held"]["used_again"]), 0);
+    let said = reasons(&report);
+    assert!(said.iter().any(|said| said.contains("50 had an answer without a cookie")), "{said:?}");
+    let search = "netdyno search session-capacity --application udp --from-server --on tx0 --to 198.18.0.2 --max 50 --timeout 1s --json -q";
+    let ran = net.run(search);
+    assert!(ran.status != 0 && ran.stdout.contains("without a cookie"), "{} {}", ran.stdout, ran.stderr);
+    interrupted(server);
+}
+
+#[test]
+fn an_answer_is_no_longer_than_its_request_unless_that_is_asked_for() {
+    let net = hosts_ipv6();
+    for (size, options, long) in [(16, "", 16), (999, "", 999), (16, "--response-size 1000", 1000)] {
+        let server = serving_udp(&net, &format!("--listen 198.18.0.2 {options}"));
+        let report = net.run(format!("{UDP} --to 198.18.0.2 --count 100 --request-size {size}")).ok().json();
+        assert_eq!(count(&report, "answer_bytes"), 100 * long, "{options}");
+        ends_agree(&report, &interrupted(server));
+    }
+    // Clients that are not private are sent no more than they send, though others are.
+    net.run("ip address add 8.8.4.4/32 dev tx0").ok();
+    net.run_there("ip route add 8.8.4.4/32 via 198.18.0.1").ok();
+    let server = serving_udp(&net, "--listen 198.18.0.2 --response-size 1000");
+    let report = net
+        .run(format!("{UDP} --to 198.18.0.2 --clients 8.8.4.4 --allow-public-target --count 100"))
+        .ok()
+        .json();
+    assert_eq!(count(&report, "answer_bytes"), 100 * 16);
+    interrupted(server);
+    net.run_there("ip address add 8.8.8.8/32 dev rx0").ok();
+    let line = "netdyno sessions serve --application udp --on rx0 --listen 8.8.8.8:7 --duration 1s";
+    let refused = net.run_there(format!("{line} --response-size 1000")).with(2).stderr;
+    assert!(refused.contains("--allow-public-clients"), "{refused}");
+}
+
+#[test]
+fn no_session_of_udp_has_the_tuple_of_an_earlier_one_without_that_being_said() {
+    let net = hosts_ipv6();
+    let server = serving_udp(&net, "--listen 198.18.0.2");
+    let few = "--clients 10.99.0.1";
+    let refused = net.run(format!("{UDP} --to 198.18.0.2 {few} --count 60000")).with(2).stderr;
+    assert!(refused.contains("49152 tuples") && refused.contains("--clients"), "{refused}");
+    let refused = net.run(format!("{UDP} --to 198.18.0.2 {few} --rate 30kcps --duration 2s")).with(2).stderr;
+    assert!(refused.contains("60000 sessions"), "{refused}");
+    interrupted(server);
 }

@@ -142,6 +142,7 @@ struct session_counts {
 	__u64 finished_badly;	/* of the finished ones, with WORD_BAD */
 	__u64 classes[6]; /* whole answers by the first digit of their status; the first: no HTTP */
 	__u64 unread;	  /* whole answers whose first segment ends within the status */
+	__u64 relays_refused; /* by a server that does not relay, or that takes the cookie for none of its own */
 	__u64 numbered;	  /* answers of UDP: they have the number of the request at hand */
 	__u64 interim;	  /* answers of 1xx that announced another one (RFC 9110, section 15.2) */
 	__u64 unframed;
@@ -168,6 +169,9 @@ struct session_counts {
 	__u64 rx_frames;
 	__u64 rx_bytes;
 } __attribute__((aligned(64)));
+
+/* Whom a server of UDP may answer with more bytes than were sent to it. */
+enum longer_answers { LONGER_NONE, LONGER_PRIVATE, LONGER_ALL };
 
 /* What the server of a CPU counted. */
 struct served_counts {

@@ -190,10 +190,11 @@ struct mark {
 	__be32 address[4];
 };
 
-/* "ndyQ", "ndyA" and "ndyR". Only a request is answered, so that two servers never answer each other. */
+/* "ndyQ", "ndyA", "ndyR" and "ndyN". Only the first and the third are answered, so that two servers never answer each other. */
 #define MARK_REQUEST bpf_htonl(0x6e647951)
 #define MARK_ANSWER bpf_htonl(0x6e647941)
 #define MARK_RELAY bpf_htonl(0x6e647952)
+#define MARK_REFUSED bpf_htonl(0x6e64794e)
 
 static __always_inline __u32 mark_bytes(__u32 sort)
 {

@@ -171,6 +171,28 @@ struct Plan {
     load: Load,
     /// This host's address there, if it has one.
     host: Option<IpAddr>,
+    /// Tuples that there are, whether there are slots for them or not.
+    tuples: u64,
+}
+
+/// Of UDP no session is to have a tuple of an earlier one, which a device may know still: there are slots for all that are due, if that is known.
+fn at_least_due(args: &Sessions, slots: u64, tuples: u64) -> Result<u64> {
+    let timed = args.connections_per_second().zip(args.duration.as_deref()).map(|(rate, time)| {
+        u64::try_from((u128::from(rate) * time.as_nanos()).div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+    });
+    let due = match args.count.as_deref() {
+        Some(count) => Some(("`.count`", *count)),
+        None => timed.map(|due| ("`.rate` and `.duration`", due)),
+    };
+    let Some((by, due)) = due.filter(|_| args.is_udp()) else { return Ok(slots) };
+    let slots = slots.max(tuples.min(due).min(MOST_SLOTS));
+    if due > slots {
+        bail!(
+            "{by}: {due} sessions, and there are {slots} tuples for them: one that is used again is no new session to a device that still knows it; \
+             give more addresses with `.clients` (up to 16777216 tuples)"
+        );
+    }
+    Ok(slots)
 }
 
 impl Plan {
@@ -215,6 +237,7 @@ impl Plan {
                 "`.connections` {held}: there are {slots} tuples for connections; give more addresses with `.clients` (up to 16777216 tuples)"
             );
         }
+        let slots = at_least_due(args, slots, tuples)?;
         let server = SocketAddr::new(to, args.to.port.unwrap_or(port_of(args.is_udp())));
         let closes = args.closes();
         let request = asked(args, server);
@@ -251,7 +274,7 @@ impl Plan {
             timeout: args.timeout.as_deref().copied().unwrap_or(TIMEOUT),
             generic: args.generic,
         };
-        Ok(Plan { options, load: load(args, in_flight), host })
+        Ok(Plan { options, load: load(args, in_flight), host, tuples })
     }
 
     /// The next hop is asked for when answers can arrive: a server in XDP answers by XDP, which a veth without a program does not take.

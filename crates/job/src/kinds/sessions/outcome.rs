@@ -56,6 +56,8 @@ pub(super) fn fill(
         first_client: plan.options.first_address.to_string(),
         client_addresses: plan.options.addresses.into(),
         tuples: plan.options.slots.into(),
+        // One after the other: none is used again before all are used.
+        tuples_used: counts.opened.min(plan.options.slots.into()),
         opened: counts.opened,
         established: counts.established,
         finished: counts.finished,
@@ -77,6 +79,7 @@ pub(super) fn fill(
         not_http: counts.not_http,
         status_unread: counts.unread,
         numbered_answers: counts.numbered,
+        relays_refused: counts.relays_refused,
         interim_answers: counts.interim,
         unframed_answers: counts.unframed,
         answers_to_the_close: counts.to_the_close,
@@ -173,6 +176,7 @@ pub(super) fn judge(
         );
         report.warnings.add(Code::AnswersUnknown, said);
     }
+    of_udp(report, plan, (counts, ran));
     adds_up(report, (counts, ran, open));
     let verdict = &mut report.result.verdict;
     if counts.no_room > 0 {
@@ -182,6 +186,43 @@ pub(super) fn judge(
         );
         verdict.fall_short(Code::SessionsUnsent, said);
     }
+}
+
+/// What makes figures of UDP say less than they seem to.
+fn of_udp(report: &mut Report, plan: &Plan, (counts, ran): (&Counts, &Ran)) {
+    let slots = u64::from(plan.options.slots);
+    if plan.options.udp && counts.opened > slots {
+        let said = format!(
+            "{} were opened from {}: those that had the tuple of an earlier one were no new sessions to a device that still knew it",
+            units::counted(counts.opened, "session"),
+            units::counted(slots, "tuple")
+        );
+        report.warnings.add(Code::SessionsFailed, (said, "give more addresses with `.clients`"));
+    }
+    if plan.options.udp && plan.load.use_again && !plan.options.from_server {
+        let said = "what is asked again by its client shows nothing of a device: one that had forgotten a session of UDP makes it anew";
+        report.warnings.add(Code::AnswersUnknown, (said, "have the server begin, with `.from_server`"));
+    }
+    if ran.without_cookie > 0 {
+        report.result.verdict.fall_short(Code::SessionsFailed, no_relays(ran));
+    }
+    if counts.relays_refused > 0 {
+        let said = format!(
+            "the server refused {}, because it sends none or was started again: of those sessions nothing is known",
+            units::counted(counts.relays_refused, "relay")
+        );
+        report.result.verdict.fall_short(Code::SessionsFailed, said);
+    }
+}
+
+/// Why none was used again from the server's side.
+pub(super) fn no_relays(ran: &Ran) -> String {
+    format!(
+        "of {} that were held {} had an answer without a cookie: the server sends nothing by itself, so none was used again; start `netdyno sessions serve` \
+         with `.relay`",
+        units::counted(ran.held, "session"),
+        units::count(ran.without_cookie)
+    )
 }
 
 /// Tags that stand beside frames, as Linux hands them on over a veth, are not seen by XDP: whoever answers with such ones is not heard.

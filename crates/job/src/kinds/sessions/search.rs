@@ -13,7 +13,7 @@
 mod capacity;
 mod lab;
 
-use super::{IN_FLIGHT, Plan, outcome, way};
+use super::{IN_FLIGHT, MOST_SLOTS, Plan, USUAL_SLOTS, outcome, way};
 use crate::carrier::{self, Ends};
 use crate::device_nat::DeviceNat;
 use crate::kinds::{Run, passive, shared};
@@ -45,6 +45,9 @@ const ESTIMATE: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// A trial that confirms is done so often before it stays undecided. Until then the search looks elsewhere by itself, and comes back.
 const TRIES: u64 = 3;
+/// Slots of a search by UDP whose greatest rate is not known, 256 MB; and trials that there are slots for, if it is.
+const UNKNOWN_SLOTS: u64 = 1 << 23;
+const MOST_TRIALS: u64 = 24;
 /// A rate that is offered to this share was offered.
 const OFFERED: f64 = 0.99;
 /// It is looked so often whether a pause is to end.
@@ -102,8 +105,9 @@ fn search(
     session: &Session,
 ) -> Result<Report> {
     shared::measurable(&place)?;
-    let plan = Plan::of(args, &place)?;
+    let mut plan = Plan::of(args, &place)?;
     let lasts = args.duration.as_deref().copied();
+    let budget = plan.once_each(&job.find, lasts.unwrap_or(LASTS))?;
     session.stop_in_order();
     let mut ends = Ends::none();
     ends.needed(&place, "search")?;
@@ -130,15 +134,22 @@ fn search(
         false => Priority::RealTime,
     };
     let load = Load { next_hop, in_flight: args.in_flight, priority, ..Load::default() };
-    let course = Course::new(kept.unwrap_or_default());
+    let kept: Vec<SessionTrial> = kept.unwrap_or_default();
+    if budget.is_some() {
+        // The device may know those of the earlier search still.
+        clients.skip(kept.iter().map(|trial| trial.opened).sum());
+    }
+    let course = Course::new(kept);
     // What a veth interface sends this machine carries on, and most often to a device on it.
     let packet_threads = place.is_veth().then(PacketThreads::find);
     crate::trials::warn_if_silent(packet_threads.as_ref(), &mut report.warnings);
     let bench = Bench { clients: &clients, way: &way, load, session, packet_threads, nat };
     let lasts_or = lasts.unwrap_or(LASTS);
     let rate = args.connections_per_second();
-    let mut through = Through { bench, find: &job.find, rate, lasts: lasts_or, panel, course, tried: false };
-    let mut sought = Sought::of(&job.find, lasts_or)?;
+    let (tried, used_up) = (false, None);
+    let mut through =
+        Through { bench, find: &job.find, rate, lasts: lasts_or, panel, course, tried, budget, used_up };
+    let mut sought = Sought::of(&job.find, lasts_or, args.from_server)?;
     go_on(&mut sought, &mut through)?;
     session.say(Code::Begun, begun(&plan, &place, sought.left().trials, lasts));
     session.warn(&report.warnings);
@@ -149,11 +160,11 @@ fn search(
     session.board.end();
     following.end(None, &mut report);
     carrier::warn(&mut report);
-    let Through { mut course, .. } = through;
+    let Through { mut course, used_up, .. } = through;
     let counts = clients.counts();
     drop(clients);
     if !complete {
-        course.judge_incomplete(&mut report, None);
+        course.judge_incomplete(&mut report, used_up);
     }
     let trials = std::mem::take(&mut course.rows);
     if let Some(nat) = nat {
@@ -184,11 +195,11 @@ enum Sought {
 }
 
 impl Sought {
-    fn of(find: &SessionsFind, lasts: Duration) -> Result<Sought> {
+    fn of(find: &SessionsFind, lasts: Duration, from_server: bool) -> Result<Sought> {
         Ok(match find {
             SessionsFind::Sessions(find) => Sought::Rate(Box::new(Climb::new(climb_plan(find, lasts)))),
             SessionsFind::SessionCapacity(find) => {
-                Sought::Capacity(Box::new(Confirmed::new(capacity::plan(find))?))
+                Sought::Capacity(Box::new(Confirmed::new(capacity::plan(find, from_server))?))
             }
         })
     }
@@ -330,6 +341,10 @@ struct Through<'a> {
     course: Course<SessionTrial>,
     /// There was a trial, whose connections the device may still know.
     tried: bool,
+    /// Of UDP: tuples of which each is used once.
+    budget: Option<u64>,
+    /// Why no further trial can be done.
+    used_up: Option<String>,
 }
 
 impl Row for SessionTrial {
@@ -432,12 +447,20 @@ impl Through<'_> {
     /// Connections at a rate, or as fast as it goes.
     fn at_rate(&mut self, wanted: &Wanted, find: &MostSessions) -> Result<Option<SessionTrial>> {
         let rate = rate(wanted);
+        let due = rate.map_or(1, |rate| due(rate, self.lasts));
+        let left = self.budget.map(|all| all.saturating_sub(self.bench.clients.passed()));
+        if let (Some(all), Some(left)) = (self.budget, left.filter(|left| *left < due)) {
+            self.used_up = Some(used_up(all, left, due));
+            return Ok(None);
+        }
+        // An estimate leaves most of them to the trials.
+        let least = left.map(|left| (left / 8).max(1));
         let load = match rate {
             Some(_) => Load { duration: Some(self.lasts), ..self.bench.load(rate) },
             None => Load {
                 duration: Some(self.lasts.min(ESTIMATE)),
                 in_flight: self.bench.load.in_flight.or(Some(IN_FLIGHT)),
-                count: find.most(),
+                count: find.most().into_iter().chain(least).min(),
                 ..self.bench.load(None)
             },
         };
@@ -478,12 +501,55 @@ impl Through<'_> {
         if ran.stopped || self.bench.session.is_stopped() {
             return Ok(None);
         }
+        if ran.without_cookie > 0 {
+            bail!("{}", outcome::no_relays(&ran));
+        }
         let mut row = SessionTrial { nat, ..row(&counts, &ran) };
         row.intended_connections = Some(asked);
         let answered = counts.used_again_answered.saturating_sub(counts.used_again_badly);
         (row.held, row.answered_again) = (Some(ran.held), Some(answered));
-        row.verdict = capacity::verdict(&row, asked);
+        row.verdict = capacity::verdict(&row, asked, counts.relays_refused);
         Ok(Some(row))
+    }
+}
+
+/// Connections that are due at a rate.
+fn due(rate: u64, lasts: Duration) -> u64 {
+    u64::try_from((u128::from(rate) * lasts.as_nanos()).div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+}
+
+/// A trial would have to use tuples again.
+fn used_up(all: u64, left: u64, due: u64) -> String {
+    format!(
+        "the next opens {}, and of {} there are {} that this search has not used: one that is used again is no new session to a device that still \
+         knows it; give more addresses with `.clients`, or a shorter `.duration`",
+        units::counted(due, "session"),
+        units::counted(all, "tuple"),
+        units::count(left)
+    )
+}
+
+impl Plan {
+    /// Of UDP a search of rates uses each tuple once: there are slots for as many trials as it may take, if there are tuples for them. How many
+    /// that are.
+    fn once_each(&mut self, find: &SessionsFind, lasts: Duration) -> Result<Option<u64>> {
+        let SessionsFind::Sessions(find) = find else { return Ok(None) };
+        if !self.options.udp {
+            return Ok(None);
+        }
+        let most = find.most().map(|rate| due(rate, lasts));
+        let wanted = most.map_or(UNKNOWN_SLOTS, |most| most.saturating_mul(MOST_TRIALS));
+        let slots = self.tuples.min(wanted.clamp(USUAL_SLOTS, MOST_SLOTS));
+        if let Some(most) = most.filter(|most| *most > slots) {
+            bail!(
+                "`.max`: a trial opens {}, and there are {}, of which each is a new session to a device once: give more addresses with `.clients`, \
+                 a shorter `.duration`, or a smaller `.max`",
+                units::counted(most, "session"),
+                units::counted(slots, "tuple")
+            );
+        }
+        self.options.slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        Ok(Some(slots))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `netdyno sessions serve`: the far end, without state.
 
 use super::super::Run;
+use super::super::clone::safety::is_private;
 use super::super::{passive, shared};
 use super::{keeps_tags, outcome, payload, port_of};
 use crate::carrier::{self, Ends};
@@ -10,7 +11,7 @@ use crate::run::counters::Leaving;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use report::{Choice, Code, Report, Rx, SessionsServed, Totals, Tx};
-use sessions::{Served, Server, ServerOptions, answer, datagram};
+use sessions::{Longer, Served, Server, ServerOptions, answer, datagram};
 use snapshot::{Count, Snapshot, Title};
 use spec::SessionsServer;
 use std::net::{IpAddr, SocketAddr};
@@ -121,7 +122,10 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
     }
     let requests = args.requests.unwrap_or(1);
     let mss = payload(place, listen.ip());
-    let size = args.response_size.unwrap_or(BODY) as usize;
+    // Of UDP an answer is cut to the length of its request, unless it is said how long it is to be.
+    let usual = if args.is_udp() { u32::from(mss) } else { BODY };
+    let size = args.response_size.unwrap_or(usual) as usize;
+    let longer = longer(args, listen.ip())?;
     let answer = if args.is_udp() { datagram(size, listen.is_ipv6()) } else { answer(size, requests == 1) };
     if args.is_udp() && answer.len() > usize::from(mss) {
         bail!(
@@ -141,7 +145,7 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
             answer.len()
         );
     }
-    let seed = shared::draw_seed();
+    let seeds = [shared::draw_seed(), shared::draw_seed()];
     Ok(ServerOptions {
         listen,
         own: place.interface.mac.with_context(|| format!("{} has no Ethernet address", place.spec))?,
@@ -151,8 +155,22 @@ pub(super) fn options(args: &SessionsServer, place: &Place) -> Result<ServerOpti
         answer,
         mss,
         requests,
-        key: [seed as u32, (seed >> 32) as u32],
+        key: [seeds[0] as u32, (seeds[0] >> 32) as u32, seeds[1] as u32, (seeds[1] >> 32) as u32],
+        relays: args.relay,
+        longer,
         generic: args.generic,
+    })
+}
+
+/// Who may be answered with more bytes than were sent: of those whose addresses are public whoever forges one directs the answers to it.
+fn longer(args: &SessionsServer, listen: IpAddr) -> Result<Longer> {
+    Ok(match args.response_size {
+        None => Longer::No,
+        Some(_) if args.public_clients => Longer::All,
+        Some(_) if args.is_udp() && !is_private(listen) => bail!(
+            "`.response_size`: {listen} is a public address, and whoever forges a client's address would have longer answers sent there than were              asked for: leave it out, so that an answer is as long as its request, or say `.public_clients`"
+        ),
+        Some(_) => Longer::Private,
     })
 }
 

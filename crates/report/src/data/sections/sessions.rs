@@ -22,6 +22,9 @@ pub struct Sessions {
     pub client_addresses: u64,
     /// Tuples of address and port that were there to be used.
     pub tuples: u64,
+    /// Tuples from which a connection was opened, or several one after the other.
+    #[serde(default)]
+    pub tuples_used: u64,
     /// Connections of which a SYN was sent; of UDP sessions of which a request was sent.
     pub opened: u64,
     /// Connections that the server accepted (SYN-ACK); of UDP sessions that had a first answer.
@@ -76,6 +79,9 @@ pub struct Sessions {
     /// Whole answers whose status was not read: their first segment ends within it. Whether they are errors is not known.
     #[serde(default)]
     pub status_unread: u64,
+    /// Datagrams that the server refused to send to other sessions: it was not started to do so, or it is another one than gave their cookies.
+    #[serde(default)]
+    pub relays_refused: u64,
     /// Answers over UDP: datagrams with the number of the request that was to be answered.
     #[serde(default)]
     pub numbered_answers: u64,

@@ -46,6 +46,7 @@ impl Sessions {
             ("still open", self.open, false),
             ("opened late", self.late, false),
             ("times a tuple was still in use", self.tuples_in_use, false),
+            ("relays refused", self.relays_refused, false),
         ])
     }
 

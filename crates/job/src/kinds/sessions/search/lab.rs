@@ -62,7 +62,12 @@ fn served(args: &Sessions) -> SessionsServer {
         _ => asked.saturating_add(MORE_REQUESTS).min(MOST_REQUESTS),
     };
     let requests = (!args.is_udp()).then_some(requests);
-    SessionsServer { requests, application: args.application, ..SessionsServer::default() }
+    SessionsServer {
+        requests,
+        application: args.application,
+        relay: args.is_udp(),
+        ..SessionsServer::default()
+    }
 }
 
 fn at(host: &Host) -> Result<Place> {
