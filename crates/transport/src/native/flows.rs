@@ -327,9 +327,10 @@ impl Flows {
             results.dropped,
         ] = counts;
         if self.receives && self.warm_up.is_zero() {
-            // Nothing came before this end began.
+            // A time from before this end began is none that it knows: the other one may have begun earlier, or not.
             let most = last.map_or(0.0, |last| last.saturating_duration_since(began).as_secs_f64());
-            results.seconds = (results.seconds * stretched(results.bytes, &by_first)).min(most);
+            let seconds = results.seconds * stretched(results.bytes, &by_first);
+            results.seconds = if seconds > most { 0.0 } else { seconds };
         }
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);
