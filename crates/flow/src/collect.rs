@@ -512,7 +512,9 @@ impl Session {
     }
 
     /// Compares a message's number with the one that was expected.
-    fn follow(&mut self, key: (Format, u32), number: u32, holds: Holds) {
+    fn follow(&mut self, key: (Format, u32), number: u32, mut holds: Holds) {
+        // Only differences of it are looked at: it may wrap.
+        holds.stamp.arrived_ms = (self.now_ns != 0).then_some((self.now_ns / 1_000_000) as u32);
         let (now_s, print) = (self.now_s(), self.current.print);
         let Some(domain) = self.domain(key) else { return };
         domain.heard_s = now_s;

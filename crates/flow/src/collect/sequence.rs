@@ -44,6 +44,12 @@ const LONG_S: u32 = 30 * 86_400;
 const LATER_S: u32 = 2;
 /// A clock that goes back by so much was not the same exporter's all the time.
 const BACK_S: u32 = 60;
+/// What was sent before a clock was set comes within so much of the last time by which it was not,
+const OVERTAKEN_S: u32 = 10;
+/// and among so many messages.
+const AFTER_SETTING: u32 = 64;
+/// By so much less time passed here than an exporter was up that came later than another's message: that one was on its way for so long.
+const ON_ITS_WAY_MS: u32 = 3_000;
 /// A way of counting that so many messages more than another's speak against is given up.
 const DECIDED: u32 = 8;
 /// So many messages that go on from each other as RFC 7011 has it, and none against it, decide for it,
@@ -65,15 +71,30 @@ pub(super) struct Stamp {
     pub(super) exported_s: Option<u32>,
     /// Milliseconds since the exporter began; they wrap.
     pub(super) uptime_ms: Option<u32>,
+    /// When it came, by the collector's own clock, in milliseconds that wrap.
+    pub(super) arrived_ms: Option<u32>,
 }
 
 impl Stamp {
+    /// An uptime behind the other one's, or shortly before it, that is longer than what passed here since the other message came: no life of
+    /// it began after that one, whatever clocks say. An uptime that is far back proves by itself that its exporter began anew.
+    fn is_of_the_life_of(self, other: Stamp) -> bool {
+        let uptimes = self.uptime_ms.zip(other.uptime_ms);
+        let arrivals = self.arrived_ms.zip(other.arrived_ms);
+        uptimes.zip(arrivals).is_some_and(|((up, up_before), (at, before))| {
+            let passed = at.wrapping_sub(before).saturating_add(ON_ITS_WAY_MS);
+            up_before.saturating_sub(up) <= UPTIME_ALONE_BACK_MS && up > passed
+        })
+    }
+
     /// Says the uptime that its exporter started after the other message was sent? Seconds are cut off, which is to its favour.
     pub(super) fn began_after(self, other: Stamp) -> bool {
         let (Some(at), Some(up)) = (self.exported_s, self.uptime_ms) else { return false };
         let (Some(other_at), Some(other_up)) = (other.exported_s, other.uptime_ms) else { return false };
         let until_ms = (u64::from(at) + 1) * 1000;
-        up < other_up && until_ms >= u64::from(other_at) * 1000 + u64::from(up)
+        up < other_up
+            && !self.is_of_the_life_of(other)
+            && until_ms >= u64::from(other_at) * 1000 + u64::from(up)
     }
 }
 
@@ -261,6 +282,8 @@ struct Epoch {
     began_s: Option<u32>,
     /// Of the latest message.
     stamp: Stamp,
+    /// The last time of export before the clock was set, and for how many messages more it is kept.
+    before_setting: Option<(u32, u32)>,
 }
 
 impl Epoch {
@@ -275,6 +298,7 @@ impl Epoch {
             open: if span.inclusive { 0 } else { span.unread },
             began_s: span.stamp.exported_s,
             stamp: span.stamp,
+            before_setting: None,
         }
     }
 
@@ -295,7 +319,7 @@ impl Epoch {
             let back = up_before.saturating_sub(up);
             // (A clock that was never set is back at 1970 then. One that does not go on at all is no uptime.)
             let is_back = back > UPTIME_ALONE_BACK_MS || moved > 0 && back > UPTIME_BACK_MS;
-            if is_back || is_after && up != up_before {
+            if (is_back || is_after && up != up_before) && !stamp.is_of_the_life_of(self.stamp) {
                 return Age::Anew;
             }
             if up != up_before {
@@ -305,6 +329,11 @@ impl Epoch {
             let wraps = before > u32::MAX - WRAPS_MS && up < WRAPS_MS;
             let back = before.saturating_sub(up) > UPTIME_ALONE_BACK_MS && !wraps;
             return if back { Age::Anew } else { Age::Unknown };
+        }
+        // The clock was set, and what had been sent before comes after it.
+        let was_set = self.before_setting.zip(stamp.exported_s);
+        if was_set.is_some_and(|((before, _), at)| at.abs_diff(before) <= OVERTAKEN_S) {
+            return Age::Unknown;
         }
         match times {
             Some((at, before)) if at >= before.saturating_add(LATER_S) => Age::Later,
@@ -350,12 +379,22 @@ impl Epoch {
         }
     }
 
+    /// The latest message is another one.
+    fn goes_on(&mut self, stamp: Stamp) {
+        let before = std::mem::replace(&mut self.stamp, stamp);
+        let left = self.before_setting.and_then(|(at, left)| Some((at, left.checked_sub(1)?)));
+        let times = stamp.exported_s.zip(before.exported_s);
+        // What a clock overtook that is set on by less does not look like a restart.
+        let was_set = times.filter(|(at, before)| at < before || *at > before.saturating_add(BACK_S));
+        self.before_setting = was_set.map(|(_, before)| (before, AFTER_SETTING)).or(left);
+    }
+
     /// Takes a message in: what it passes over is a hole, what it fills is none any more.
     fn take(&mut self, span: &Span, tally: &mut Tally) {
         let Some(from) = self.locate(span.at) else { return };
         let to = from + u64::from(span.count);
         if from >= self.next {
-            self.stamp = span.stamp;
+            self.goes_on(span.stamp);
             if from > self.next {
                 let of = if span.inclusive { span.unread } else { self.open };
                 self.insert(self.holes.len(), Hole { from: self.next, to: from, of }, tally);

@@ -84,6 +84,8 @@ struct Live {
     /// Of a receiver whose own side ends the test: bytes that had arrived by then. What is sent until the sender hears of the end is not
     /// of the test's time.
     most: Arc<AtomicU64>,
+    /// What was read after its own end: it is of no figure, but it was sent.
+    discarded: Arc<Progress>,
     /// Its figures once the test is over: what comes later changes none of them.
     over: Option<Mark>,
     extremes: Extremes,
@@ -142,6 +144,7 @@ impl Data {
                 base: Mark::default(),
                 done: None,
                 most: Arc::new(AtomicU64::new(u64::MAX)),
+                discarded: Arc::new(Progress::new()),
                 over: None,
                 extremes: Extremes::default(),
                 rtt: (0, 0),
@@ -215,6 +218,7 @@ impl Data {
                 },
                 progress: live.progress.clone(),
                 most: live.most.clone(),
+                discarded: live.discarded.clone(),
                 window: self.ways.ends_it.then(|| self.window.clone()),
                 quit: self.quit.clone(),
             };
@@ -548,7 +552,12 @@ impl Data {
         };
         self.all.iter().enumerate().try_for_each(|(index, live)| {
             let Some(stream) = theirs.stream(stream_id(index)) else { return Ok(()) };
-            possible(stream, (&live.mark(), live.stream.sender), &self.params, &span).map_err(Error::Results)
+            let mut own = live.mark();
+            if !live.stream.sender {
+                // What came while the end was on its way to the sender arrived, too.
+                own.bytes = own.bytes.max(live.progress.bytes()).saturating_add(live.discarded.bytes());
+            }
+            possible(stream, (&own, live.stream.sender), &self.params, &span).map_err(Error::Results)
         })
     }
 
@@ -679,6 +688,7 @@ struct Worker {
     until: Until,
     progress: Arc<Progress>,
     most: Arc<AtomicU64>,
+    discarded: Arc<Progress>,
     window: Option<Arc<OnceLock<Instant>>>,
     quit: Stop,
 }
@@ -795,7 +805,7 @@ impl Worker {
     fn discard(&self) {
         if let (Link::Tcp(socket), false) = (&*self.link, self.sender) {
             let receiving = stream::Receiving::new(stream::Receive::Trunc, 1 << 20);
-            stream::receive(socket, &receiving, &Until::stopped(&self.quit), &Progress::new());
+            stream::receive(socket, &receiving, &Until::stopped(&self.quit), &self.discarded);
         }
     }
 }

@@ -327,7 +327,10 @@ impl Flows {
             results.dropped,
         ] = counts;
         if self.receives && self.warm_up.is_zero() {
-            results.seconds *= stretched(results.bytes, &by_first);
+            // A time from before this end began is none that it knows: the other one may have begun earlier, or not.
+            let most = last.map_or(0.0, |last| last.saturating_duration_since(began).as_secs_f64());
+            let seconds = results.seconds * stretched(results.bytes, &by_first);
+            results.seconds = if seconds > most { 0.0 } else { seconds };
         }
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);
@@ -366,7 +369,8 @@ fn note(results: &mut Results, done: Done, socket: Option<&OwnedFd>, tcp: Option
 }
 
 /// What was there when the first bytes were read came before the time that is known, on a busy machine all of it: by how much longer than from
-/// the first to the last the time of all bytes is, if what came before it came as what followed did. 0: nothing followed, and there is no time.
+/// the first to the last the time of all bytes is, if what came before it came as what followed did. 0: most of it was there, and what followed
+/// tells no time of it: a few bytes that waited for an acknowledgement would be a path of a hundredth of what it carries.
 /// `by_first`: of each flow when its first bytes were read, and how many were there.
 fn stretched(bytes: u64, by_first: &[(Instant, u64)]) -> f64 {
     let Some(first) = by_first.iter().map(|(at, _)| *at).min() else { return 1.0 };
@@ -376,7 +380,7 @@ fn stretched(bytes: u64, by_first: &[(Instant, u64)]) -> f64 {
         return 1.0;
     }
     let later = bytes.saturating_sub(before);
-    if later == 0 { 0.0 } else { bytes as f64 / later as f64 }
+    if later < before { 0.0 } else { bytes as f64 / later as f64 }
 }
 
 /// What all flows counted within the time that counts: bytes, units, lost, reordered, duplicated and dropped ones.
@@ -627,8 +631,10 @@ mod tests {
     fn the_time_of_an_amount_is_not_that_of_its_last_bytes_alone() {
         let now = Instant::now();
         let at = |ms: u64| now + Duration::from_millis(ms);
-        // Behind 5 Mbit/s 55 kB of 60 kB had come before the first were read, and the rest took 8 ms.
-        assert!((0.008 * stretched(60_000, &[(now, 55_000)]) - 0.096).abs() < 1e-9);
+        // Behind 5 Mbit/s 20 kB of 60 kB had come before the first were read, and the rest took 64 ms.
+        assert!((0.064 * stretched(60_000, &[(now, 20_000)]) - 0.096).abs() < 1e-9);
+        // The initial window came at once, and what was left of it a round trip later.
+        assert_eq!(stretched(14_600, &[(now, 14_480)]), 0.0);
         assert_eq!(stretched(60_000, &[(now, 60_000)]), 0.0);
         // Flows that begin later came within the time; what a flow that receives nothing has is nothing.
         assert_eq!(stretched(60_000, &[(now, 10_000), (at(1), 20_000), (at(20), 30_000)]), 2.0);

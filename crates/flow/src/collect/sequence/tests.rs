@@ -56,6 +56,7 @@ fn arrivals(lives: &[(u32, Vec<Sent>)], by_message: bool, uptime: bool) -> Vec<A
             let stamp = Stamp {
                 exported_s: Some((now_ms / 1000) as u32),
                 uptime_ms: uptime.then_some((now_ms - began_ms) as u32),
+                arrived_ms: Some(now_ms as u32),
             };
             let number = first.wrapping_add(from as u32);
             let arrival = Arrival { life, from, number, count, stamp, print };
@@ -74,7 +75,15 @@ fn arrivals(lives: &[(u32, Vec<Sent>)], by_message: bool, uptime: bool) -> Vec<A
         at += 12;
     }
     all.sort_by_key(|(at, order, _)| (*at, *order));
-    all.into_iter().map(|(_, _, arrival)| arrival).collect()
+    // Nothing comes before it was sent, nor before what came before it.
+    let mut now_ms = 0;
+    all.into_iter()
+        .map(|(_, _, mut arrival)| {
+            now_ms = arrival.stamp.arrived_ms.map_or(now_ms, |sent_ms| now_ms.max(sent_ms));
+            arrival.stamp.arrived_ms = Some(now_ms);
+            arrival
+        })
+        .collect()
 }
 
 /// By the sets of all numbers that came, life by life.
@@ -299,6 +308,80 @@ fn a_clock_that_is_set_where_something_is_lost_is_no_restart() {
     };
     at(10, 3_600_000, 1_700_000_000);
     assert_eq!([at(0, 20_000, 20), at(1, 21_000, 21)], [Verdict::Anew, Verdict::Next]);
+}
+
+/// A message, when it came: number, records, uptime if it says one, time of export, and what of it is new.
+fn come(
+    sequence: &mut Sequence,
+    number: u32,
+    count: u32,
+    up: Option<u32>,
+    at_s: i64,
+    came_ms: u32,
+) -> Verdict {
+    let stamp = Stamp { exported_s: Some(at_s as u32), uptime_ms: up, arrived_ms: Some(came_ms) };
+    let print = (number + 1) | 1 << 31;
+    sequence.arrive(number, &Holds { stamp, print, ..Holds::of(count) }, up.is_none())
+}
+
+#[test]
+fn what_a_clock_that_is_set_overtook_is_late_or_came_twice() {
+    const HOUR_MS: u32 = 3_600_000;
+    let at_s = 1_700_000_000;
+    for set_s in [-86_400i64, -7_200, -10, -3, 3, 600, 86_400] {
+        // With uptimes (v5, v9) and without (IPFIX); one that is overtaken, and one that comes twice.
+        for (has_uptime, is_twice) in [(true, false), (true, true), (false, false), (false, true)] {
+            let mut sequence = Sequence::default();
+            let mut came_ms = 0;
+            let mut at = |message: u32, set_s: i64| {
+                let up = has_uptime.then_some(HOUR_MS + message * 1_100);
+                came_ms += 3;
+                come(&mut sequence, message * 10, 10, up, at_s + i64::from(message) + set_s, came_ms)
+            };
+            at(0, 0);
+            at(1, 0);
+            let held = if is_twice { 1 } else { 2 };
+            assert_eq!(at(3 - u32::from(is_twice), set_s), Verdict::Next, "{set_s}");
+            let wanted = if is_twice { Verdict::Duplicate } else { Verdict::Late };
+            assert_eq!(at(held, 0), wanted, "{set_s} {has_uptime}");
+            for message in 4 - u32::from(is_twice)..104 {
+                assert_eq!(at(message, set_s), Verdict::Next, "{set_s} {has_uptime} {message}");
+            }
+            let tally = sequence.tally();
+            let wanted = (0, 0, u64::from(!is_twice), u64::from(is_twice));
+            let found = (tally.missing, tally.restarts, tally.late, tally.duplicates);
+            assert_eq!(found, wanted, "{set_s} {has_uptime}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_on_by_more_than_the_uptime_erases_no_loss() {
+    // A router boots in 1970, and its clock is set; and one that was up for an hour is set on by a day.
+    for (up_ms, from_s, to_s) in [(60_000, 60, 1_700_000_000), (3_600_000, 1_700_000_000, 1_700_086_400)] {
+        let mut sequence = Sequence::default();
+        let mut at = |message: u32, began_s: i64| {
+            come(
+                &mut sequence,
+                message,
+                1,
+                Some(up_ms + message * 1_000),
+                began_s + i64::from(message),
+                message * 1_000,
+            )
+        };
+        (0..10).for_each(|message| {
+            at(message, from_s);
+        });
+        for message in 15..50 {
+            assert_eq!(at(message, to_s), Verdict::Next);
+        }
+        assert_eq!((sequence.tally().missing, sequence.tally().restarts), (5, 0));
+    }
+    // Who was away for as long as it says that it is up did begin anew, at a number that is ahead, too.
+    let mut sequence = Sequence::default();
+    come(&mut sequence, 0, 1, Some(60_000), 1_700_000_000, 1_000);
+    assert_eq!(come(&mut sequence, 15, 1, Some(70_000), 1_700_000_080, 81_000), Verdict::Anew);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use transport::lobby::Lobby;
+use transport::lobby::{Lobby, Seat};
 
 /// Agents at once.
 const MOST_AGENTS: usize = 64;
@@ -107,7 +107,9 @@ struct All {
     over: Arc<AtomicBool>,
     shared: Shared,
     accounts: Mutex<Accounts>,
+    /// Seats of those who have shown nothing, and of those whose greeting was made with the key: these leave for each other alone.
     lobby: Arc<Lobby>,
+    halfway: Arc<Lobby>,
     /// Connections, and of these agents that were let in and others, which were not.
     came: AtomicU64,
     entered: AtomicU64,
@@ -222,6 +224,7 @@ impl Listening {
             shared,
             accounts: Mutex::new(Accounts { live: [None; MOST_AGENTS], ended: Account::default() }),
             lobby: Lobby::new(MOST_STRANGERS),
+            halfway: Lobby::new(MOST_STRANGERS),
             came: AtomicU64::new(0),
             entered: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
@@ -280,8 +283,7 @@ fn listen(listener: &TcpListener, all: &Arc<All>) {
         let own = Arc::clone(all);
         let thread = std::thread::Builder::new().name("agent".to_owned());
         let spawned = thread.spawn(move || {
-            let agent = greet(&own, &socket, from);
-            drop(seat);
+            let agent = greet(&own, &socket, from, seat);
             match agent {
                 Some(agent) => {
                     own.entered.fetch_add(1, Relaxed);
@@ -348,8 +350,8 @@ fn frame(socket: &mut &TcpStream, frames: &mut Frames, until: Instant) -> Option
     }
 }
 
-/// Who connected: an agent, or nobody.
-fn greet(all: &All, socket: &TcpStream, from: SocketAddr) -> Option<Agent> {
+/// Who connected: an agent, or nobody. It keeps its seat among strangers until it has the key.
+fn greet(all: &All, socket: &TcpStream, from: SocketAddr, seat: Seat) -> Option<Agent> {
     let until = Instant::now() + GREETS;
     socket.set_nonblocking(false).ok()?;
     socket.set_write_timeout(Some(Duration::from_secs(1))).ok()?;
@@ -365,6 +367,9 @@ fn greet(all: &All, socket: &TcpStream, from: SocketAddr) -> Option<Agent> {
             return None;
         }
     };
+    // Its greeting was made with the key: strangers take no seat from it any more. But it may be one that was repeated.
+    let halfway = all.halfway.enter(socket, Some(from.ip())).ok()?;
+    drop(seat);
     stream.write_all(&answer).ok()?;
     // Who repeats somebody's greeting comes no further than this.
     let hello = frame(&mut stream, &mut frames, until)?;
@@ -373,6 +378,7 @@ fn greet(all: &All, socket: &TcpStream, from: SocketAddr) -> Option<Agent> {
         all.refuse(from, &broken.to_string());
         return None;
     }
+    drop(halfway);
     let mut reader = Reader(&plain);
     let (sent_ns, record) = (reader.long()?, reader.record().ok()??);
     let mut offset = Offset::default();

@@ -192,7 +192,7 @@ pub fn judge(
 fn warn_of_strangers(report: &mut Report, args: &Cloning, cloned: &Cloned) {
     if cloned.turned_away > 0 {
         let said = format!(
-            "{} to {} {} not let in: no capture that has the key and captures this server",
+            "{} to {} {} not let in: without the key in time, of another server or version, or more than there is room for",
             units::counted(cloned.turned_away, "connection"),
             args.listen.as_deref().unwrap_or_default(),
             if cloned.turned_away == 1 { "was" } else { "were" }

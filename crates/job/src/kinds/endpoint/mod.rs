@@ -161,9 +161,11 @@ impl Bench<'_> {
                 break;
             }
             if let Some(confidence) = self.args.confidence.as_deref() {
-                let results: Vec<f64> = rounds.iter().map(Round::result).collect();
+                let results: Vec<f64> = rounds.iter().filter_map(Round::result).collect();
                 let width = report::compare::interval_width(&results, confidence.level);
-                self.session.say(Code::Trial, outcome::iteration(number, self.args.test, &results, width));
+                let result = rounds.last().and_then(Round::result);
+                let said = outcome::iteration(number, self.args.test, result, &results, width);
+                self.session.say(Code::Trial, said);
                 if number >= least && width.is_some_and(|width| width <= confidence.width) {
                     break;
                 }

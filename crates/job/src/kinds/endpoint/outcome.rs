@@ -40,18 +40,22 @@ impl Round {
         self.outcomes.iter().any(|(_, outcome)| outcome.error.is_some())
     }
 
-    /// Its result: bits that were received, or transactions, a second.
-    pub fn result(&self) -> f64 {
+    /// Its result: bits that were received, or transactions, a second. None: of a part it is not known.
+    pub fn result(&self) -> Option<f64> {
         let one = |(part, outcome): &(Part, Outcome)| {
-            let within = |results| seconds(part, results, self.asked);
             if part.is_transactions() {
-                return per_second(outcome.ours.count, within(&outcome.ours));
+                return Some(per_second(outcome.ours.count, seconds(part, &outcome.ours, self.asked)));
             }
-            let receiver = receiver(part, outcome);
-            receiver.map_or(0.0, |receiver| 8.0 * per_second(receiver.bytes, within(receiver)))
+            let receiver = receiver(part, outcome).filter(|_| has_rate(part, outcome, self.asked))?;
+            Some(8.0 * per_second(receiver.bytes, seconds(part, receiver, self.asked)))
         };
         self.outcomes.iter().map(one).sum()
     }
+}
+
+/// Bytes of one moment have no rate.
+fn has_rate(part: &Part, outcome: &Outcome, asked: Option<Duration>) -> bool {
+    receiver(part, outcome).is_none_or(|got| got.bytes == 0 || seconds(part, got, asked) > 0.0)
 }
 
 fn sender<'o>(part: &Part, outcome: &'o Outcome) -> Option<&'o Results> {
@@ -62,18 +66,24 @@ fn receiver<'o>(part: &Part, outcome: &'o Outcome) -> Option<&'o Results> {
     if part.sends() { outcome.theirs.as_deref() } else { Some(&outcome.ours) }
 }
 
-/// A repetition in words.
-pub fn iteration(number: u32, test: EndpointTest, results: &[f64], width: Option<f64>) -> String {
+/// A repetition in words: its result, and those of all that have one.
+pub fn iteration(
+    number: u32,
+    test: EndpointTest,
+    result: Option<f64>,
+    results: &[f64],
+    width: Option<f64>,
+) -> String {
     let show = |value: f64| match test.transacts() {
         true => format!("{} a second", units::count(value.round() as u64)),
         false => units::bit_rate(value),
     };
-    let last = results.last().copied().unwrap_or(0.0);
     let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
     let width = width.map_or_else(String::new, |width| {
         format!(", mean {} +/- {}", show(mean), units::percent(width / 2.0))
     });
-    format!("repetition {number}: {}{width}", show(last))
+    let result = result.map_or_else(|| "no rate, all came at one moment".to_owned(), show);
+    format!("repetition {number}: {result}{width}")
 }
 
 /// Settings of a host, by name.
@@ -144,7 +154,7 @@ pub fn fill(
         }
     }
     if let Some(confidence) = args.confidence.as_deref() {
-        let results: Vec<f64> = rounds.iter().map(Round::result).collect();
+        let results: Vec<f64> = rounds.iter().filter_map(Round::result).collect();
         let width = report::compare::interval_width(&results, confidence.level);
         tested.confidence = Some(Repeated {
             level: confidence.level,
@@ -172,6 +182,10 @@ pub fn fill(
 }
 
 fn stream(part: &Part, of: &[PartOutcome<'_>]) -> EndpointStream {
+    // What has no time would be bytes within that of other repetitions: unless there is no other, it is left out of counts and times.
+    let timed: Vec<PartOutcome<'_>> =
+        of.iter().copied().filter(|(part, outcome, asked)| has_rate(part, outcome, *asked)).collect();
+    let of = if timed.is_empty() { of } else { &timed };
     let sum = |end: for<'o> fn(&Part, &'o Outcome) -> Option<&'o Results>| -> Option<Sum> {
         of.iter().try_fold(Sum::default(), |sum, (part, outcome, asked)| {
             let results = end(part, outcome)?;
@@ -207,10 +221,11 @@ fn fate(size: u64, sent: &Sum, got: &Sum) -> Datagrams {
         size_bytes: size,
         sent: sent.count,
         received: got.count,
-        received_per_second: per_second(got.count, got.seconds),
+        received_per_second: (got.count == 0 || got.seconds > 0.0)
+            .then(|| per_second(got.count, got.seconds)),
         lost,
         loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
-        dropped_by_receiver: Some(got.dropped.min(lost)),
+        dropped_by_receiver: Some(got.dropped),
         refused_by_sender: Some(sent.dropped),
         reordered: Some(got.reordered),
         duplicated: Some(got.duplicates),
@@ -503,7 +518,14 @@ fn add_up<'r>(
     all: impl Iterator<Item = &'r (Part, Outcome)>,
 ) {
     sound::streams_add_up(report, tested, is_sound);
-    for (_, outcome) in all.filter(|(part, _)| matches!(part.test.plan.work, Work::Exchange | Work::Each)) {
+    for (part, outcome) in all {
+        let said = numbers_disagree(part, outcome).filter(|_| tested.warm_up_ns == 0);
+        if let Some(said) = said {
+            report.result.verdict.fall_short(Code::CountersDisagree, said);
+        }
+        if !matches!(part.test.plan.work, Work::Exchange | Work::Each) {
+            continue;
+        }
         let answered = outcome.theirs.as_ref().map(|theirs| theirs.count).filter(|_| tested.warm_up_ns == 0);
         if let Some(answered) = answered.filter(|answered| outcome.ours.count > *answered) {
             let said = format!(
@@ -514,6 +536,23 @@ fn add_up<'r>(
             report.result.verdict.fall_short(Code::CountersDisagree, said);
         }
     }
+}
+
+/// Datagrams of each flow that leave when its time is over: they are not among those sent, though they have numbers.
+const BEHIND_THE_END: u64 = 256;
+
+/// What was lost is what was sent and did not arrive; by the numbers up to the last that came the receiver misses no more than that.
+fn numbers_disagree(part: &Part, outcome: &Outcome) -> Option<String> {
+    let (sent, got) = sender(part, outcome).zip(receiver(part, outcome))?;
+    let lost = sent.count.saturating_sub(got.count.saturating_sub(got.duplicates));
+    let others = sent.dropped.saturating_add(u64::from(part.test.plan.flows).saturating_mul(BEHIND_THE_END));
+    (part.test.plan.datagrams && got.lost > lost.saturating_add(others)).then(|| {
+        format!(
+            "the receiver misses {} by their numbers, and {} of those sent did not arrive: what was lost is not known",
+            units::counted(got.lost, "datagram"),
+            units::count(lost)
+        )
+    })
 }
 
 impl Round {
@@ -675,6 +714,21 @@ mod tests {
         let outcome = outcome(ours, Some(theirs));
         let told = stream(&part, &[(&part, &outcome, None)]);
         assert_eq!((told.received_bytes, told.received_bits_per_second), (Some(1000), None));
+        // Nor have datagrams, and a repetition without a rate is in none of the others' figures.
+        let at_once = Results { seconds: 0.0, ..results(1000, 1) };
+        let round = |theirs: Results| {
+            let outcome = self::outcome(results(1000, 1), Some(theirs));
+            Round { outcomes: vec![(self::part(FROM_US, true), outcome)], intervals: Vec::new(), asked: None }
+        };
+        let rounds = [round(results(1000, 1)), round(at_once), round(results(1000, 1))];
+        assert_eq!(rounds.each_ref().map(Round::result), [Some(8000.0), None, Some(8000.0)]);
+        let of =
+            |rounds: &[Round]| stream(&self::part(FROM_US, true), &all_of(rounds, 0).collect::<Vec<_>>());
+        let all = of(&rounds);
+        assert_eq!((all.received_bytes, all.received_bits_per_second), (Some(2000), Some(8000.0)));
+        let alone = of(rounds.get(1..2).expect("one"));
+        assert_eq!((alone.received_bytes, alone.received_bits_per_second), (Some(1000), None));
+        assert_eq!(alone.datagrams.expect("of both").received_per_second, None);
     }
 
     #[test]
@@ -702,6 +756,13 @@ mod tests {
         assert_eq!(codes(FROM_US, true, results(5000, 5), results(6000, 6)), (true, 0));
         let twice = Results { duplicates: 2, ..results(6000, 6) };
         assert_eq!(codes(FROM_US, true, results(5000, 5), twice), fine);
+        // No room was in the socket for more than were lost; by their numbers more are missing.
+        let dropped = |dropped| Results { dropped, ..results(4000, 4) };
+        assert_eq!(codes(FROM_US, true, results(5000, 5), dropped(1)), fine);
+        assert_eq!(codes(FROM_US, true, results(5000, 5), dropped(2)), (true, 0));
+        let missed = |lost| Results { lost, ..results(4000, 4) };
+        assert_eq!(codes(FROM_US, true, results(5000, 5), missed(1)), fine);
+        assert_eq!(codes(FROM_US, true, results(5000, 5), missed(2 + BEHIND_THE_END)), (true, 0));
         assert_eq!(codes(Work::Exchange, false, results(20, 10), results(22, 11)), fine);
         assert_eq!(codes(Work::Exchange, false, results(22, 11), results(20, 10)), (true, 0));
     }

@@ -1,7 +1,7 @@
 //! What a result between two endpoints is worth, of whichever protocol: whether what both ends counted adds up, and what is to be known of
 //! its figures.
 
-use report::{Code, Datagrams, Endpoint as Tested, Report, units};
+use report::{Code, Datagrams, Endpoint as Tested, EndpointStream, Report, units};
 use std::cmp::Ordering;
 
 /// So many a second; none of no time.
@@ -22,19 +22,21 @@ pub fn told(used: f64) -> Option<f64> {
 /// What must add up between the ends of streams: nothing is received that was not sent. `is_sound`: no connection failed, which explains what
 /// is missing.
 pub fn streams_add_up(report: &mut Report, tested: &Tested, is_sound: bool) {
-    let mut disagree = |said: String| {
+    let disagree = |report: &mut Report, said: String| {
         report.result.verdict.fall_short(Code::CountersDisagree, said);
     };
     for stream in tested.streams.iter().filter(|stream| !stream.sent_at_least) {
         let (from, to) =
             if stream.from_client { ("this host", "the server") } else { ("the server", "this host") };
         if let Some(d) = stream.datagrams.filter(|d| once(*d) > d.sent) {
-            disagree(format!(
+            let said = format!(
                 "{to} counts {} besides duplicates, and {from} sent {}: what was lost is not known",
                 units::counted(once(d), "datagram"),
                 units::count(d.sent)
-            ));
+            );
+            disagree(report, said);
         }
+        drops_fit(report, stream, tested.warm_up_ns == 0);
         // Who receives cannot always tell duplicates, and counts their bytes.
         let received = stream.received_bytes.unwrap_or(0);
         if tested.warm_up_ns == 0
@@ -51,11 +53,14 @@ pub fn streams_add_up(report: &mut Report, tested: &Tested, is_sound: bool) {
         // With a warm-up each end counts in a time of its own.
         let whole = tested.warm_up_ns == 0 && stream.datagrams.is_none();
         match stream.received_bytes.filter(|_| whole).map(|received| received.cmp(&stream.sent_bytes)) {
-            Some(Ordering::Greater) => disagree(format!(
-                "{to} counts {}, and {from} sent {}: what was received is not known",
-                units::bytes(stream.received_bytes.unwrap_or(0)),
-                units::bytes(stream.sent_bytes)
-            )),
+            Some(Ordering::Greater) => {
+                let said = format!(
+                    "{to} counts {}, and {from} sent {}: what was received is not known",
+                    units::bytes(stream.received_bytes.unwrap_or(0)),
+                    units::bytes(stream.sent_bytes)
+                );
+                disagree(report, said);
+            }
             Some(Ordering::Less) if is_sound => {
                 let missing = stream.sent_bytes - stream.received_bytes.unwrap_or(0);
                 let said = format!(
@@ -67,6 +72,25 @@ pub fn streams_add_up(report: &mut Report, tested: &Tested, is_sound: bool) {
             }
             Some(Ordering::Less | Ordering::Equal) | None => {}
         }
+    }
+}
+
+/// What found no room in the receiver's socket was lost, or had come already. `is_whole`: all of it is of the time that counts; with a warm-up
+/// drops of its edges are of either side.
+fn drops_fit(report: &mut Report, stream: &EndpointStream, is_whole: bool) {
+    let Some(d) = stream.datagrams else { return };
+    let dropped = d.dropped_by_receiver.unwrap_or(0);
+    if dropped <= d.lost.saturating_add(d.duplicated.unwrap_or(0)) {
+        return;
+    }
+    let said = format!(
+        "the receiver's kernel dropped {} of a stream of which {} were lost: why they were lost is not known",
+        units::counted(dropped, "datagram"),
+        units::count(d.lost)
+    );
+    match is_whole {
+        true => report.result.verdict.fall_short(Code::CountersDisagree, said),
+        false => report.warnings.add(Code::CountersDisagree, said),
     }
 }
 
@@ -86,7 +110,7 @@ pub fn datagrams(report: &mut Report, d: Datagrams, joined: bool, mend: &'static
             units::counted(d.lost, "datagram")
         );
         report.warnings.add(Code::DatagramsExplained, (said, mend));
-    } else if dropped > 0 {
+    } else if (1..d.lost).contains(&dropped) {
         let said = format!(
             "of {} that were lost {}{} had reached the receiver's host and found no room in its socket",
             units::counted(d.lost, "datagram"),

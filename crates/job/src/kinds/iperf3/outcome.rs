@@ -159,10 +159,13 @@ fn datagrams(sent: &Side, received: &Side, params: &Params, here: Option<&End>) 
         size_bytes: params.len,
         sent,
         received: came,
-        received_per_second: per_second(came, received.seconds),
+        received_per_second: Some(per_second(came, received.seconds)),
         lost,
         loss_ratio: if sent > 0 { lost as f64 / sent as f64 } else { 0.0 },
-        dropped_by_receiver: here.map(|end| end.receiver_drops.min(lost)),
+        // Drops are of the whole test: with a part that does not count they are known only where they fit.
+        dropped_by_receiver: here
+            .map(|end| end.receiver_drops)
+            .filter(|drops| params.omit == 0 || *drops <= lost),
         refused_by_sender: None,
         reordered: here.map(|_| received.udp.out_of_order),
         duplicated: None,

@@ -104,7 +104,7 @@ fn datagrams(runs: &[Outcome], sends: bool, sent: Sum, received: Sum) -> Datagra
         size_bytes: runs.last().map_or(0, size).into(),
         sent: sent.count,
         received: received.count,
-        received_per_second: per_second(received.count, received.seconds),
+        received_per_second: Some(per_second(received.count, received.seconds)),
         lost,
         loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
         dropped_by_receiver: None,

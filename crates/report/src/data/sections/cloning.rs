@@ -34,8 +34,8 @@ pub struct Cloned {
     /// What does not add up. There must be none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
-    /// Connections to the port for captures on other hosts that were not let in: they did not show the key within three seconds, or capture
-    /// something else.
+    /// Connections to the port for captures on other hosts that were not let in: they did not show the key within three seconds or
+    /// before too many others came, capture something else, speak another version, or found no room.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub turned_away: u64,
     /// CPU time of the threads that copied, in nanoseconds.

@@ -91,8 +91,9 @@ pub struct Datagrams {
     pub sent: u64,
     /// Datagrams that were received, duplicates among them.
     pub received: u64,
-    /// Datagrams received per second.
-    pub received_per_second: f64,
+    /// Datagrams received per second; left out where all came at one moment, which has no rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_per_second: Option<f64>,
     /// Sent and not received: `sent`, less `received`, duplicates not counted.
     pub lost: u64,
     /// Lost datagrams over those sent (0 to 1).
@@ -253,7 +254,7 @@ pub struct UnderLoad {
 /// A test that was repeated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeated {
-    /// The result of each repetition: bits or transactions a second.
+    /// The result of each repetition that has one: bits or transactions a second. Bytes that all came at one moment have no rate.
     pub results: Vec<f64>,
     /// How sure it was to be: 0.99.
     pub level: f64,
@@ -450,7 +451,8 @@ pub(crate) fn figures(report: &Report) -> Vec<Measured> {
                 .count(datagrams.iter().map(|d| d.lost).sum())
                 .of(datagrams.iter().map(|d| d.sent).sum()),
         );
-        figures.push(DATAGRAM_RATE.is(datagrams.iter().map(|d| d.received_per_second).sum()));
+        let rate: Option<f64> = datagrams.iter().map(|d| d.received_per_second).sum();
+        figures.extend(rate.map(|rate| DATAGRAM_RATE.is(rate)));
     }
     figures.extend(e.local.retransmits.map(|count| RETRANSMITS.count(count)));
     figures

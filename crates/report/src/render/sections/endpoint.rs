@@ -339,11 +339,10 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
         units::time(stream.sent_ns)
     ));
     if let Some(d) = &stream.datagrams {
-        facts.push(format!(
-            "{} datagrams/s of {} B",
-            units::count(d.received_per_second.round() as u64),
-            d.size_bytes
-        ));
+        facts.push(match d.received_per_second {
+            Some(rate) => format!("{} datagrams/s of {} B", units::count(rate.round() as u64), d.size_bytes),
+            None => format!("{} datagrams of {} B", units::count(d.received), d.size_bytes),
+        });
         facts.push(format!("{} lost ({})", units::count(d.lost), units::percent(d.loss_ratio)));
         let some = [
             ("had no room in the receiver's socket", d.dropped_by_receiver),

@@ -175,7 +175,7 @@ fn attempt(
 
 /// What both ends of all parts came to, as a row.
 fn row(round: &Round) -> EndpointTrial {
-    let mut row = EndpointTrial { per_second: round.result(), ..EndpointTrial::default() };
+    let mut row = EndpointTrial { per_second: round.result().unwrap_or(0.0), ..EndpointTrial::default() };
     let Some((part, outcome)) = round.outcomes.first() else { return row };
     // Of transactions this end's requests and the server's end are looked at.
     let theirs = outcome.theirs.as_deref();
