@@ -684,7 +684,9 @@ impl Run<'_> {
                 self.seen().entry(number).or_default().tell(&snapshot);
             }
             Told::Snapshot(snapshot) => {
-                let Some(records) = snapshot.pointer("/collected/records").and_then(Value::as_u64) else { return };
+                let Some(records) = snapshot.pointer("/collected/records").and_then(Value::as_u64) else {
+                    return;
+                };
                 self.change(|state| {
                     let now = (records, Instant::now());
                     let known = state.collected.entry(number).or_insert(now);
