@@ -584,13 +584,16 @@ class Cloned(Record):
     """Frames that were captured."""
     noise: ClonedNoise | None
     """A second target, with what the server has: in what it answers otherwise, differences are noise."""
+    not_forwarded_sessions: int | None
+    """Of the sessions that were seen, those that captures on other hosts said they did not forward. Left out where there are
+    no such captures."""
     sent: ClonedSent
     """Bytes that were to be said to the target."""
     sessions: ClonedSessions
     """Sessions."""
     turned_away: int | None
-    """Connections to the port for captures on other hosts that were not let in: they did not show the key within three
-    seconds, or capture something else."""
+    """Connections to the port for captures on other hosts that were not let in: they did not show the key within three seconds
+    or before too many others came, capture something else, speak another version, or found no room."""
 
     _MEMBERS = {
         "answers": ("ClonedAnswers", None),
@@ -601,6 +604,7 @@ class Cloned(Record):
         "dropped_frames": ("", None),
         "frames": ("ClonedFrames", None),
         "noise": ("ClonedNoise", None),
+        "not_forwarded_sessions": ("", None),
         "sent": ("ClonedSent", None),
         "sessions": ("ClonedSessions", None),
         "turned_away": ("", None),
@@ -1331,8 +1335,8 @@ class Datagrams(Record):
     """Sent and not received: `sent`, less `received`, duplicates not counted."""
     received: int
     """Datagrams that were received, duplicates among them."""
-    received_per_second: float
-    """Datagrams received per second."""
+    received_per_second: float | None
+    """Datagrams received per second; left out where all came at one moment, which has no rate."""
     refused_by_sender: int | None
     """Refused by the sender's own host (ENOBUFS): not among those sent. Left out where the end that sent cannot be asked."""
     reordered: int | None
@@ -3634,7 +3638,8 @@ class Repeated(Record):
     reached: bool
     """Whether the interval is as narrow as was asked."""
     results: tuple[float, ...]
-    """The result of each repetition: bits or transactions a second."""
+    """The result of each repetition that has one: bits or transactions a second. Bytes that all came at one moment have no
+    rate."""
     wanted_width_ratio: float
     """The whole width of the confidence interval that was asked for, as a share of the mean."""
     width_ratio: float | None
@@ -3666,6 +3671,9 @@ class ReportData(Record):
     requested: dict[str, Any] | None
     """The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again. A program that only shows a
     result need not understand it: it may be of a later version."""
+    requested_at: str | None
+    """The agent at which the job began, as it was said beside the job; left out where it was not said. `netdyno rerun` begins
+    it there again."""
     resolved: Resolved | None
     """What the job came to in numbers on this machine."""
     result: Achieved
@@ -3684,6 +3692,7 @@ class ReportData(Record):
         "intervals": ("*Interval", ()),
         "notes": ("*Note", ()),
         "requested": ("", None),
+        "requested_at": ("", None),
         "resolved": ("Resolved", None),
         "result": ("Achieved", None),
         "schema": ("", None),
@@ -4149,6 +4158,9 @@ class Sessions(Record):
     """Answers with more bytes behind them than their heads announce. The further bytes are no answer."""
     refused: int
     """Connections that were ended by a RST from here, because the server takes no segment as long as the request (its MSS)."""
+    relays_refused: int
+    """Datagrams that the server refused to send to other sessions: it was not started to do so, or it is another one than gave
+    their cookies."""
     requests: int
     """Requests, without those that were sent again."""
     reset: int
@@ -4185,6 +4197,8 @@ class Sessions(Record):
     """Tuples of address and port that were there to be used."""
     tuples_in_use: int
     """Times that a tuple was passed over because its last connection was not over."""
+    tuples_used: int
+    """Tuples from which a connection was opened, or several one after the other."""
     unanswered: int
     """Connections that the server closed before the answer at hand was whole."""
     undeferred_requests: int
@@ -4233,6 +4247,7 @@ class Sessions(Record):
         "out_of_order": ("", None),
         "overlong_answers": ("", 0),
         "refused": ("", 0),
+        "relays_refused": ("", 0),
         "requests": ("", 0),
         "reset": ("", None),
         "resets_sent": ("", None),
@@ -4251,6 +4266,7 @@ class Sessions(Record):
         "timed_out": ("", None),
         "tuples": ("", None),
         "tuples_in_use": ("", None),
+        "tuples_used": ("", 0),
         "unanswered": ("", None),
         "undeferred_requests": ("", 0),
         "unexpected": ("", None),

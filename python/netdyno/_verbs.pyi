@@ -828,6 +828,8 @@ def sessions_server(
     vlan_priority: str | float | None = None,
     vlan_dei: str | float | None = None,
     response_size: str | float | None = None,
+    relay: bool | None = None,
+    allow_public_clients: bool | None = None,
     requests: str | float | None = None,
     duration: _Time | None = None,
     generic: bool | None = None,
