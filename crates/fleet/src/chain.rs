@@ -203,10 +203,12 @@ fn waits(
     server: Option<IpAddr>,
     (said, engine): (&str, Option<&Reach>),
 ) -> Result<(), Unplanned> {
-    let said = match said {
-        "" => engine.and_then(|engine| engine.address.as_deref()).unwrap_or_default(),
-        said => said,
+    // A port in the inventory is that of endpoint tests, and not of clones.
+    let listed = || {
+        let address = engine.and_then(|engine| engine.address.as_deref()).unwrap_or_default();
+        address.parse::<SocketAddr>().map_or_else(|_| address.to_owned(), |at| at.ip().to_string())
     };
+    let said = &*if said.is_empty() { listed() } else { said.to_owned() };
     meets.server = server;
     if said.is_empty() {
         if server.is_none() {

@@ -207,17 +207,9 @@ pub fn inventory(text: &str, name: &str) -> Result<Vec<Reach>, BadInventory> {
     let reach = |(name, entry): (String, Entry)| {
         let path = format!("agents.{name}");
         let name: Name = name.parse().map_err(|error: BadName| bad(&path, error.to_string()))?;
-        // A port is of one job, and each has its own.
-        let is_none = |address: &str| {
-            address.is_empty()
-                || address.contains([',', '@'])
-                || address.parse::<std::net::SocketAddr>().is_ok()
-        };
-        if entry.address.as_deref().is_some_and(is_none) {
-            return Err(bad(
-                &format!("{path}.address"),
-                "write one address without a port, such as 10.0.0.1".to_owned(),
-            ));
+        if entry.address.as_deref().is_some_and(|address| address.is_empty() || address.contains([',', '@']))
+        {
+            return Err(bad(&format!("{path}.address"), "write one address, such as 10.0.0.1".to_owned()));
         }
         if let Some(what) = bad_command(&entry.command) {
             return Err(bad(&format!("{path}.command"), what.to_owned()));

@@ -330,7 +330,7 @@ impl Flows {
             // A time from before this end began is none that it knows: the other one may have begun earlier, or not.
             let most = last.map_or(0.0, |last| last.saturating_duration_since(began).as_secs_f64());
             let seconds = results.seconds * stretched(results.bytes, &by_first);
-            results.seconds = if seconds > most { 0.0 } else { seconds };
+            results.amount_seconds = Some(if seconds > most { 0.0 } else { seconds });
         }
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);

@@ -150,6 +150,10 @@ pub struct Results {
     /// From the beginning of what is measured (of a receiver: its first byte) until the last byte. Whoever knows for how long it was to be
     /// measured, and that it was, divides by that.
     pub seconds: f64,
+    /// Of a receiver without a warm-up: how long an amount took to come, what was there when the first bytes were read counted in; 0 where that is
+    /// not known. It is not the time of a test that lasts as long as it was asked to. `None` from earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount_seconds: Option<f64>,
     /// Datagrams that were sent up to the last that arrived, and did not arrive.
     pub lost: u64,
     /// Datagrams that arrived after one that was sent later.

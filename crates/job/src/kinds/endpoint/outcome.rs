@@ -30,6 +30,9 @@ pub struct Round {
 fn seconds(part: &Part, results: &Results, asked: Option<Duration>) -> f64 {
     // Connections that are to be held and no more are opened as fast as it goes: their rate is of that time.
     let opens_some = part.test.plan.hold > 0 && part.test.exchange.rate.is_none();
+    if let (None, Some(seconds)) = (asked, results.amount_seconds) {
+        return seconds;
+    }
     let asked = asked.filter(|_| !opens_some).map_or(0.0, |asked| asked.as_secs_f64());
     results.seconds.max(asked)
 }
