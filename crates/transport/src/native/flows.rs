@@ -327,10 +327,10 @@ impl Flows {
             results.dropped,
         ] = counts;
         if self.receives && self.warm_up.is_zero() {
-            // A time from before this end began is none that it knows: the other one may have begun earlier, or not.
+            // A time from long before this end began is none that it knows: the other one may have begun earlier, or not.
             let most = last.map_or(0.0, |last| last.saturating_duration_since(began).as_secs_f64());
             let seconds = results.seconds * stretched(results.bytes, &by_first);
-            results.amount_seconds = Some(if seconds > most { 0.0 } else { seconds });
+            results.amount_seconds = Some(if seconds > most * BEYOND { 0.0 } else { seconds });
         }
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);
@@ -414,6 +414,8 @@ impl Drop for Flows {
 
 /// Connections that the kernel is asked of, at each sample.
 const MOST_ASKED: usize = 256;
+/// The time of an amount may be longer than this end has run by so much: by the rate at which all of it came, it is that of its first bytes.
+const BEYOND: f64 = 1.05;
 /// First bytes of several flows are read at once within this.
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// Flows that results list.

@@ -56,7 +56,7 @@ use spec::{CloneCapture, ClonePace, Cloning};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tunnel::{Tunnel, Watch};
 use worker::{Done, Share, Shared, Standing, Worker};
 
@@ -71,8 +71,6 @@ const MOST_SESSIONS: usize = 100_000;
 const GAP: Duration = Duration::from_secs(3);
 const FORGET: Duration = Duration::from_secs(3600);
 const IDLE: Duration = Duration::from_millis(200);
-/// That nothing was captured within this is of no interest.
-const BRIEF: Duration = Duration::from_secs(1);
 
 impl Run for Cloning {
     fn run(&self, session: Session) -> Result<Report> {
@@ -134,7 +132,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let places = place.map_or(&[][..], std::slice::from_ref);
     let mut panel = passive::panel(session, title, &report, places, Names::unknown(0))?;
     let mut warned = false;
-    let (time, stood) = (Timekeeping::begin(), Instant::now());
+    let time = Timekeeping::begin();
     let duration = args.duration.as_deref().copied();
     let watched = session.watch(&mut panel, duration, |at_ns| {
         let sum = sum(&shared);
@@ -155,8 +153,6 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         let f = &sum.funnel;
         Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
     });
-    // Who ends it as soon as it stands has asked for nothing yet.
-    let is_brief = session.is_stopped() && args.captures.is_empty() && stood.elapsed() < BRIEF;
     let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
     for shared in &shared {
         shared.lost.store(is_lost, Relaxed);
@@ -174,7 +170,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     outcome::fill(&mut report, args, &done);
-    outcome::judge(&mut report, args, ((server, port), is_brief), &done);
+    outcome::judge(&mut report, args, (server, port), &done);
     judge_end(&mut report, args, (session.is_stopped(), &time), &done);
     if is_lost {
         cut_off(&mut report, to);

@@ -150,13 +150,7 @@ fn text(line: &Line) -> String {
     if line.is_empty() { "nothing".to_owned() } else { line.to_string() }
 }
 
-/// `is_brief`: it was ended before it is of interest that nothing was captured.
-pub fn judge(
-    report: &mut Report,
-    args: &Cloning,
-    (server, is_brief): ((Option<IpAddr>, u16), bool),
-    done: &[Done],
-) {
+pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16), done: &[Done]) {
     let (funnel, ..) = sum(done);
     let Some(cloned) = report.result.cloned.clone() else { return };
     let verdict = &mut report.result.verdict;
@@ -169,8 +163,7 @@ pub fn judge(
     for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
         verdict.fall_short(Code::SourceFailed, format!("capturing was interrupted: {fault}"));
     }
-    let is_of_interest = !is_brief || funnel.frames.from_clients + funnel.frames.from_server > 0;
-    if is_of_interest && let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
+    if let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
         verdict.fall_short(Code::CaptureOneSided, said);
     }
     judge_capture(report, args, &cloned);
