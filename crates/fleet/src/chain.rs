@@ -12,7 +12,7 @@ use crate::client::{Client, NoInterface, Patience};
 use crate::joint::{Asked, Failed, NotDone, Outcome, defect, first_error, read_report};
 use crate::lost::Lost;
 use crate::merge::{self, Came};
-use crate::moment::{Seen, summed};
+use crate::moment::{Seen, Shown, summed, title};
 use crate::plan::{Part, Plan, Role, Unplanned, place, unknown};
 use crate::reach::Reach;
 use crate::run::Told;
@@ -20,7 +20,6 @@ use agent::{FaultKind, JobStart, May};
 use report::{Code, Collection, Note, Report, units};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
-use snapshot::{ManualControl, Snapshot, Title};
 use spec::{Adopt, CloneCapture, Cloning, Job, Probe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
@@ -473,26 +472,13 @@ impl Run<'_> {
 
     /// Shows how the job itself stands, and hears who ends it.
     fn show(&self, kind: &str, over: &AtomicBool) {
-        let title = Arc::new(Title {
-            command: kind.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            manual: ManualControl {
-                no_pause: Some("several agents carry it out".to_owned()),
-                no_rate: Some("several agents carry it out".to_owned()),
-            },
-            ..Title::default()
-        });
-        let mut shown_ns = 0;
+        let mut shown = Shown::of(title(kind));
         while !over.load(Relaxed) {
             std::thread::sleep(LOOK);
             if self.session.stop.load(Relaxed) {
                 self.end(self.ends.len().saturating_sub(1));
             }
-            let snapshot =
-                summed(&self.seen(), &self.plan.parts).filter(|snapshot| snapshot.at_ns > shown_ns);
-            let Some(snapshot) = snapshot else { continue };
-            shown_ns = snapshot.at_ns;
-            self.session.board.publish(Snapshot { title: Arc::clone(&title), ..snapshot });
+            shown.show(&self.session.board, summed(&self.seen(), &self.plan.parts));
         }
     }
 

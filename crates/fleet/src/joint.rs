@@ -13,7 +13,7 @@ use crate::client::{Client, Patience};
 use crate::files::FileLost;
 use crate::lost::Lost;
 use crate::merge::{self, Came};
-use crate::moment::{Seen, summed};
+use crate::moment::{Seen, Shown, summed, title};
 use crate::offset::Offset;
 use crate::plan::{Part, Plan, Role, Unplanned, at_agent, plan};
 use crate::reach::Reach;
@@ -21,7 +21,7 @@ use crate::run::Told;
 use agent::{Among, FaultKind, JobStart};
 use report::{Code, Note, Report};
 use serde_json::Value;
-use snapshot::{ManualControl, Snapshot, Title};
+use snapshot::Title;
 use spec::Job;
 use spec::reach::{Reach as Reaches, each_text};
 use std::collections::BTreeMap;
@@ -337,25 +337,14 @@ impl Joint<'_> {
                 self.plan.parts.iter().flat_map(|part| at_agent(of(part), &self.name(part))).collect();
             (!all.is_empty()).then(|| all.join(", "))
         };
-        let title = Arc::new(Title {
-            command: self.kind.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+        let mut shown = Shown::of(Title {
             tx: names(|part| &part.sends_on),
             rx: names(|part| &part.measures_on),
-            manual: ManualControl {
-                no_pause: Some("several agents carry it out".to_owned()),
-                no_rate: Some("several agents carry it out".to_owned()),
-            },
-            ..Title::default()
+            ..title(self.kind)
         });
-        let mut shown_ns = 0;
         while !over.load(Relaxed) {
             std::thread::sleep(LOOK);
-            let snapshot =
-                summed(&self.seen(), &self.plan.parts).filter(|snapshot| snapshot.at_ns > shown_ns);
-            let Some(snapshot) = snapshot else { continue };
-            shown_ns = snapshot.at_ns;
-            self.session.board.publish(Snapshot { title: Arc::clone(&title), ..snapshot });
+            shown.show(&self.session.board, summed(&self.seen(), &self.plan.parts));
         }
     }
 

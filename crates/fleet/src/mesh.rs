@@ -17,6 +17,7 @@ use crate::client::{Client, NoInterface, Patience};
 use crate::files::FileLost;
 use crate::joint::{Asked, NotDone};
 use crate::lost::Lost;
+use crate::moment::title;
 use crate::plan::{SERVER_PORT, Unplanned, listened};
 use crate::reach::Reach;
 use agent::{AskClock, ClockTold, JobStart, OfRun};
@@ -27,7 +28,7 @@ use report::{
 };
 use rounds::{Pair, rounds};
 use serde_json::{Map, Value, json};
-use snapshot::{ManualControl, Snapshot, Title};
+use snapshot::Snapshot;
 use spec::{Endpoint, EndpointTest, Job};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -463,15 +464,7 @@ impl Run<'_> {
 
     /// Shows how far it is.
     fn show(&self, over: &AtomicBool) {
-        let title = Arc::new(Title {
-            command: "endpoint".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            manual: ManualControl {
-                no_pause: Some("several agents carry it out".to_owned()),
-                no_rate: Some("several agents carry it out".to_owned()),
-            },
-            ..Title::default()
-        });
+        let title = Arc::new(title("endpoint"));
         let begun = Instant::now();
         let all = self.rounds.iter().map(Vec::len).sum::<usize>() as u64;
         while !over.load(Relaxed) {

@@ -3,8 +3,9 @@
 
 use crate::plan::{Part, Role};
 use serde_json::Value;
-use snapshot::{Count, Snapshot};
+use snapshot::{Board, Count, ManualControl, Snapshot, Title};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a part had counted at a moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,6 +90,37 @@ impl Seen {
             tx: count(before.tx, now.tx),
             rx: count(before.rx, now.rx),
             remaining_ns: now.remaining_ns,
+        }
+    }
+}
+
+/// What a job of several agents is called for who looks on.
+pub(crate) fn title(command: &str) -> Title {
+    let why = Some("several agents carry it out".to_owned());
+    Title {
+        command: command.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        manual: ManualControl { no_pause: why.clone(), no_rate: why },
+        ..Title::default()
+    }
+}
+
+/// What was shown of a job.
+pub(crate) struct Shown {
+    title: Arc<Title>,
+    at_ns: u64,
+}
+
+impl Shown {
+    pub(crate) fn of(title: Title) -> Shown {
+        Shown { title: Arc::new(title), at_ns: 0 }
+    }
+
+    /// Shows how all stand now, if that is later than what was shown.
+    pub(crate) fn show(&mut self, board: &Board, now: Option<Snapshot>) {
+        if let Some(snapshot) = now.filter(|snapshot| snapshot.at_ns > self.at_ns) {
+            self.at_ns = snapshot.at_ns;
+            board.publish(Snapshot { title: Arc::clone(&self.title), ..snapshot });
         }
     }
 }
